@@ -1419,7 +1419,7 @@ assert (induction * after_same).sum(dim=-1)[asking].min() > 0.5
 names = [mappings.TOKENS[token] for token in letters.tolist()]
 figure, panels = plots.canvas(12.5, 5.4, 2)
 for panel, M, layer in zip(panels, (previous, induction), (1, 2), strict=True):
-    title = f"layer {layer}, head 2"
+    title = f"{('previous-token', 'induction')[layer - 1]} head (layer {layer}, head 2)"
     plots.heat_map(M, names, names, title=title, row_label="from", column_label="to", numbers="", axes=panel)
     panel.tick_params(labelsize=10)
 rows, columns = after_same.nonzero(as_tuple=True)
@@ -1453,23 +1453,21 @@ if stored_runs.full():
     stored_weights.keep("11_language_models.one_layer", one_layer)
 stored_weights.load("11_language_models.one_layer", one_layer).to(DEVICE)
 steps = [25 * place + 12 for place in range(800 // 25)]
-figure, (left, right) = plots.canvas(11, 3.6, 2, sharey=True)
-now = {"two layers": smooth(hits)}
+figure, (panel,) = plots.canvas(8, 3.8)
+panel.plot(steps, smooth(hits), color=plots.BLACK, linewidth=3, alpha=0.75)
 shades = {"two layers": plots.BLUE, "one layer": plots.VERMILLION}
-options = {"x_label": "step of training", "styles": dict.fromkeys(now, "-"), "legend": False, "title": "our model"}
-plots.curves(steps, now, y_label="accuracy on seen letters", colours=shades, axes=left, **options)
-left.set_xlim(-40, STEPS + 40)
 steps = [25 * place + 12 for place in range(STEPS // 25)]
 for run in long:
     for kind, colour in shades.items():
-        right.plot(steps, run[kind]["curve"], color=colour, linewidth=1.2)
-right.set(title="stored: five seeds of each", xlabel="step of training", xlim=(-40, STEPS + 40))
-for height, kind in ((0.86, "two layers"), (0.42, "one layer")):
-    right.text(STEPS, height, kind, color=shades[kind], ha="right", fontweight="bold")
-right.grid(True)
+        panel.plot(steps, run[kind]["curve"], color=colour, linewidth=1.2)
+panel.set(xlabel="step of training", ylabel="accuracy on seen letters", xlim=(-40, STEPS + 40), ylim=(0, 1.04))
+for height, kind in ((0.86, "two layers: five seeds"), (0.42, "one layer: five seeds")):
+    panel.text(STEPS, height, kind, color=shades[kind.split(":")[0]], ha="right", fontweight="bold")
+panel.text(420, 0.68, "our model", color=plots.BLACK, fontweight="bold")
+panel.grid(True)
 show(
     figure,
-    "Accuracy on seen letters against steps of training. Left, our model, with two layers. Right, five stored seeds of each kind: with two layers "
+    "Accuracy on seen letters against steps of training, for our model, with two layers, and for five stored seeds of each kind: with two layers "
     "a plateau near 0.3, then a steep rise, above 0.9 by step 425 for all seeds; with one layer never above 0.4.",
 )
 print(f"{'seen letters; examples:':38}", "  ".join(f"{shots:5}" for shots in SHOTS))
@@ -1492,9 +1490,9 @@ print(
 
 
 # %% [markdown]
-# **Figure 10.** Accuracy on letters that occurred earlier in the document, against steps of training. Left, the model with
-# two layers whose weights we loaded above, in its stored training; right, five seeds of each kind, with two layers
-# (blue) and with one (orange), trained twice as long.
+# **Figure 10.** Accuracy on letters that occurred earlier in the document, against steps of training: our model with
+# two layers, whose weights we loaded above, in its stored training (black), and five seeds of each kind, with two
+# layers (blue) and with one (orange), trained twice as long.
 #
 # The curves are means over all places of a document, and the stored models with one layer stay below 0.4. As the
 # printed lines show, they are always right after one example, and less often the more examples there are: they seem to

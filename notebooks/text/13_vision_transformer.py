@@ -1042,14 +1042,15 @@ back = windows.view(2, 2, M, M, D).transpose(1, 2).reshape(8, 8, D).roll((shift,
 assert torch.equal(back, cells)
 show(
     drawings.windows(M, shift),
-    "Two grids of 8 by 8 patches with four windows of 4 by 4. Left, each window has a colour. Right, the patches were moved "
-    "by two rows and two columns, so that each window holds patches of all four colours; those that came in on the other "
-    "side are hatched.",
+    "Three grids of 8 by 8 patches. Left, four windows of 4 by 4, each with a colour. Middle, the thick lines of the next "
+    "layer's windows lie two patches higher and further left, across the colours; two rows and two columns at the edges are "
+    "hatched. Right, the grid was moved until these lines form four squares; the hatched patches came in on the other side.",
 )
 
 # %% [markdown]
-# **Figure 11.** Four windows of 4 by 4 patches (thick lines), in one layer (left) and in the next (right), where the
-# grid has been rolled by two patches up and two to the left. Colours show the windows of the layer before. The hatched
+# **Figure 11.** Left, four windows of 4 by 4 patches (thick lines and colours). Middle, the windows of the next layer,
+# shifted by two patches: only one is complete, and the others are cut by the edges of the picture. Right, the same
+# windows after the grid was rolled by two patches up and two to the left: now they are four squares again. The hatched
 # patches were rolled out of the grid at its top or left edge and came in again on the opposite side.
 #
 # In the shifted layer, patches that were in different windows can thus attend to each other. But the roll also puts
@@ -1130,15 +1131,20 @@ for name, model in {"CNN, 800": models["CNN"], "ViT, 800": models["ViT"], "ViT, 
     with torch.no_grad():
         answers[name] = [scenes.SHAPES[number] for number in model(some.to(DEVICE)).argmax(dim=-1).tolist()]
 truth = [scenes.SHAPES[label] for label in new_labels[SHOWN].tolist()]
-show(
-    captioning.gallery(visible(some), truth),
-    f"Six new pictures: {', '.join(truth)}.",
-)
+figure = captioning.gallery(visible(some), truth)
+figure.set_size_inches(15, 3.6)
+for place, axes in enumerate(figure.axes):
+    for line, (name, said) in enumerate(answers.items()):
+        shade = plots.GREEN if said[place] == truth[place] else plots.VERMILLION
+        below = {"xycoords": "axes fraction", "xytext": (0, -4 - 16 * line), "textcoords": "offset points"}
+        axes.annotate(f"{name}: {said[place]}", (0.5, 0), color=shade, ha="center", va="top", fontsize=12, **below)
+show(figure, f"Six new pictures: {', '.join(truth)}. Below each, the three answers that are printed here.")
 for name, said in answers.items():
     print(f"{name:11}", "  ".join(f"{word:9}" for word in said), sum(a == b for a, b in zip(said, truth)), "of 6 right")
 
 # %% [markdown]
-# **Figure 13.** Six new pictures with their labels; printed below, in the same order, what three models say.
+# **Figure 13.** Six new pictures with their labels; below each, what three models say, right in green and wrong in
+# orange.
 #
 # At the beginning we asked what the tokens of a picture are. Our answer was patches, and with a strided convolution it
 # took one line of code. Apart from the class token, the rest is the Transformer of lesson 09. What such a model does

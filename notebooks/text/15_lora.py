@@ -762,7 +762,7 @@ PAPER_4 = {  # Hu et al. 2022, table 4: GPT-3; millions of weights; per cent: Wi
 print(f"\n{'published: GPT-3':23} million weights  WikiSQL  MultiNLI  SAMSum: ROUGE-1  ROUGE-2  ROUGE-L")
 for name, (count, on_sql, on_nli, *rouge) in PAPER_4.items():
     print(f"{name:23} {count:15,.1f} {on_sql:8.1f} {on_nli:9.1f} {rouge[0]:16.1f} {rouge[1]:8.1f} {rouge[2]:8.1f}")
-figure, (left, *published) = plots.canvas(15, 4.4, 4, gridspec_kw={"width_ratios": [1.7, 1, 1, 1]})
+figure, ((left,), published) = plots.rows_of(11, 7.6, 1, 3, height_ratios=(1.2, 1))
 for place, name in enumerate(WAYS):
     values = [run[name][1] for run in ways]
     for seed, (value, marker) in enumerate(zip(values, "os^D", strict=True)):  # a marker and a height for each
@@ -783,18 +783,18 @@ for panel in (left, *published):
     panel.grid(True)
 show(
     figure,
-    "Left, exact translations of task 2, a point for each of four seeds; their means: "
+    "Above, exact translations of task 2, a point for each of four seeds; their means: "
     + "; ".join(f"{name} {sum(run[name][1] for run in ways) / len(ways):.2f}" for name in WAYS)
-    + ". Right, published results of GPT-3 on WikiSQL, on MultiNLI, and on SAMSum as ROUGE-L, in per cent: "
+    + ". Below, published results of GPT-3 on WikiSQL, on MultiNLI, and on SAMSum as ROUGE-L, in per cent: "
     + "; ".join(f"{name} {row[1]}, {row[2]}, {row[5]}" for name, row in PAPER_4.items())
     + ".",
 )
 
 # %% [markdown]
-# **Figure 4.** Left, our stored run: exact translations of task 2, with one point for each of four seeds, which differ
-# in the shape of the marker; the numbers in parentheses count the trained weights. Right, the published results with
+# **Figure 4.** Above, our stored run: exact translations of task 2, with one point for each of four seeds, which differ
+# in the shape of the marker; the numbers in parentheses count the trained weights. Below, the published results with
 # GPT-3; here the numbers in parentheses are the trained weights in millions, as the paper counts them. The dotted lines
-# mark full fine-tuning (on the left, its mean). LoRA is blue, and the published axes do not begin at 0. A *prefix of
+# mark full fine-tuning (above, its mean). LoRA is blue, and the published axes do not begin at 0. A *prefix of
 # embeddings* consists of learned input vectors only; a *prefix in each layer* is the nearest relative of our prefix.
 #
 # What do the tables and the figure show?
@@ -1298,6 +1298,7 @@ def draw_code(book, block):
         left.axvline(value, color=plots.VERMILLION, linewidth=1)
     left.set(title="weights, divided by their block's scale", xlabel="value", ylabel="weights")
     right.bar(range(len(code)), plots.array(100 * share), color=plots.BLUE)
+    right.axhline(100 / len(code), color=plots.BLACK, linestyle=":", linewidth=1.5)  # if all were used equally often
     right.set(title="how often each code is used", xlabel="code", ylabel="%", xlim=(-0.6, len(code) - 0.4))
     return figure
 
@@ -1333,8 +1334,9 @@ explore(
 
 # %% [markdown]
 # **Figure 8.** Left, the weights of the base's matrices, each divided by the scale of its block, and the values of
-# the code book (vertical lines). Right, how often each code is used, from the lowest value to the highest. NF3 is
-# made like NF4, with eight values; int3 and int2 have equal steps, with seven and with three.
+# the code book (vertical lines). Right, how often each code is used, from the lowest value to the highest; at the
+# dotted line all would be used equally often. NF3 is made like NF4, with eight values; int3 and int2 have equal steps,
+# with seven and with three.
 #
 # Not even NF4 uses all its codes equally often: those at the ends are rare. The derivation divides normal numbers by
 # $\Phi^{-1}(o)$, about $1.85$, whereas a block is divided by its largest weight, which usually lies farther out

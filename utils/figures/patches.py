@@ -90,22 +90,32 @@ def weights_over(
 
 @styled
 def windows(M: int = 4, shift: int = 2) -> Figure:
-    """A grid of patches cut into windows of M by M, and the same grid cut after it was moved by `shift` patches.
+    """A grid of patches cut into windows of M by M, the same grid cut `shift` patches further, and that grid rolled by `shift`.
 
-    In the second the patches have the colour of the window in which they were before; those that left the grid above or at the
-    left, and came in below or at the right, are hatched.
+    The patches have the colour of the window in which they were before; those that the roll moves out of the grid above or at the
+    left, and into it below or at the right, are hatched.
     """
-    figure, panels = canvas(8.4, 4.2, 2)
+    figure, panels = canvas(12.6, 4.2, 3)
     rows, columns = np.indices((_SIDE, _SIDE))
     before = rows // M * (_SIDE // M) + columns // M
-    moved = np.roll(before, (-shift, -shift), axis=(0, 1))
-    for axes, owner, title in zip(panels, (before, moved), ("windows", f"shifted by {shift} patches"), strict=True):
+    leaves = (rows < shift) | (columns < shift)
+    shifted = [edge + shift for edge in range(0, _SIDE, M)]
+    views = [
+        ("windows", before, np.zeros_like(leaves), range(0, _SIDE + 1, M)),
+        (f"windows shifted by {shift} patches", before, leaves, shifted),
+        (
+            "shifted windows, rolled",
+            *(np.roll(table, (-shift, -shift), axis=(0, 1)) for table in (before, leaves)),
+            range(0, _SIDE + 1, M),
+        ),
+    ]
+    for axes, (title, owner, hatched, edges) in zip(panels, views, strict=True):
         for (row, column), window in np.ndenumerate(owner):
-            wrapped = owner is moved and (row >= _SIDE - shift or column >= _SIDE - shift)
-            look = {"facecolor": CYCLE[window], "alpha": 0.55, "edgecolor": "white", "hatch": "//" if wrapped else None}
+            hatch = "//" if hatched[row, column] else None
+            look = {"facecolor": CYCLE[window], "alpha": 0.55, "edgecolor": "white", "hatch": hatch}
             box = Rectangle((column, row), 1, 1, linewidth=1, **look)
             axes.add_patch(box)
-        for edge in range(0, _SIDE + 1, M):
+        for edge in edges:
             axes.plot([edge, edge], [0, _SIDE], color=BLACK, linewidth=3)
             axes.plot([0, _SIDE], [edge, edge], color=BLACK, linewidth=3)
         axes.set(xlim=(-0.1, _SIDE + 0.1), ylim=(_SIDE + 0.1, -0.1), title=title, aspect="equal")

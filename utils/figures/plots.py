@@ -88,6 +88,16 @@ def canvas(width: float, height: float, columns: int = 1, **options) -> tuple[Fi
     return figure, list(axes[0])
 
 
+@styled
+def rows_of(width: float, height: float, *columns: int, **options) -> tuple[Figure, list[list[Axes]]]:
+    """A figure of `width` × `height` inches with a row of axes for each of `columns`; `options` go to `Figure.subplot_mosaic`."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    cells = math.lcm(*columns)
+    grid = [[f"{row} {place * count // cells}" for place in range(cells)] for row, count in enumerate(columns)]
+    axes = figure.subplot_mosaic(grid, **options)
+    return figure, [[axes[f"{row} {place}"] for place in range(count)] for row, count in enumerate(columns)]
+
+
 def array(values) -> np.ndarray:
     """Numbers on the CPU to five digits, from a tensor on any device or from anything numpy takes; the shape stays.
 
