@@ -685,11 +685,12 @@ def describe(words, steps):
     return f"After {done} steps on “{' '.join(example.source)}”. In the end it writes “{' '.join(written)}” ({right})."
 
 
+every_step = sum(len(states) for states in translate(model, examples[13].source)[1:])  # of both parts
 explore(
     step_through,
     alt=describe,
     words=Slider("words in the sentence", 4, 16, 13, 1),
-    steps=Slider("steps done", 1, 34, 34, 1),
+    steps=Slider("steps done", 1, 34, min(every_step, 34), 1),
 )
 
 # %% [markdown]

@@ -100,7 +100,7 @@ class Visit:
                 yield made
 
     def grids(self) -> Iterator[Move]:
-        """The last button of the first row, and the first, each pressed twice."""
+        """The last button of the first row, and the first, each pressed twice; and then all that are 1 in this row."""
         for grid in self.box.locator(".widget-gridbox").all():
             rows: dict[str, list[Locator]] = {}
             for button in grid.get_by_role("button").all():
@@ -109,6 +109,15 @@ class Visit:
             for button in (row[-1], row[0]):
                 title, to = button.get_attribute("title"), "0" if button.inner_text() == "1" else "1"
                 yield self.move(title, to, button.click, button.click, lambda: button.inner_text() == to)
+            begun, ones = self.seen(), [button for button in row if button.inner_text() == "1"]
+            for button in ones:
+                made = self.move(
+                    f"row {next(iter(rows))}", "emptied", button.click, None, lambda: button.inner_text() == "0"
+                )
+            if ones:
+                for button in ones:
+                    button.click()
+                yield replace(made, restored=self.comes(lambda: self.seen() == begun))
 
     def orders(self) -> Iterator[Move]:
         """The second word dragged onto the last place, and then the first one taken away."""
