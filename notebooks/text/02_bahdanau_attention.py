@@ -205,22 +205,24 @@ print("weights", [round(one, 2) for one in a.tolist()])
 
 # %% [markdown]
 # All three computations agree; the line above shows the attention weights of this step. With another state the decoder
-# weights the same encoder states differently. The figure shows the weights for three new made-up decoder states:
+# weights the same encoder states differently. The figure shows how it might do so while it translates *we see the sky*
+# into the Italian *vediamo il cielo*. The scores are made up:
 
 # %% tags=["fold"]
 # @title Draws Figure 2
-asking = [f"decoder state $s_{t}$, token {t + 1}" for t in range(3)]
-weights = ((normal(3, D_H) / 2) @ H.T).softmax(dim=-1)  # [3, T_x]; the made-up states are short
+asking = [f"$s_{t}$, to write “{word}”" for t, word in enumerate(["vediamo", "il", "cielo"])]
+states = [f"$h_{i + 1}$\n{word}" for i, word in enumerate(["we", "see", "the", "sky", "[STOP]"])]
+weights = torch.tensor([[3, 4, 0, 1, 0], [0, 0, 4, 3, 0], [0, 1, 1, 5, 0.0]]).softmax(dim=-1)  # [3, T_x]
 show(
-    diagrams.looks(asking, [f"$h_{i + 1}$" for i in range(T_x)], weights, output="c"),
-    "Three panels, one for each token that is written. In each, lines run from the five encoder states to the context vector of "
-    "that token, as thick as the weights, which differ from panel to panel.",
+    diagrams.looks(asking, states, weights, output="c"),
+    "Three panels, for vediamo, il and cielo. In each, lines run from the encoder states of we, see, the, sky, STOP to the context "
+    "vector, as thick as the weights. Thickest: for vediamo see, then we; for il the, then sky; for cielo sky.",
 )
 
 # %% [markdown]
-# **Figure 2.** Three steps of a decoder with made-up states; the numbers below the states are the weights. The
+# **Figure 2.** Three steps of a decoder with made-up scores; the numbers below the encoder states are the weights. The
 # encoder states stay the same; only the weights change from step to step, and so each output token gets a different
-# context vector.
+# context vector. *Vediamo* means "we see", so the first context vector has to contain two states.
 #
 # Because the scores, the softmax and the weighted sum can all be differentiated, nobody has to tell the network which
 # positions it should attend to. The loss compares the predicted tokens with the right ones, and its **gradient**, which

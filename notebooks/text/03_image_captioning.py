@@ -738,24 +738,31 @@ boxes = [
     None if fresh[shown].mentions[place] is None else fresh[shown].things[fresh[shown].mentions[place]].box
     for place in places
 ]
+titles = [
+    f"“{caption[place]}”" + ("" if box is None else f" {on_its_box(shown, place):.2f}")
+    for place, box in zip(places, boxes, strict=True)
+]
 show(
     image_maps.glowing(
         new_pictures[shown],
-        [f"“{caption[place]}”" for place in places],
-        weight_maps[shown, list(places)],
-        boxes,
+        ["the image", *titles],
+        [None, *weight_maps[shown, list(places)]],
+        [None, *boxes],
+        columns=4,
+        side=2.7,
         title=" ".join(caption),
         one_scale=True,
     ),
-    f"The picture of {' '.join(caption)}, once for each of the tokens {', '.join(caption[place] for place in places)}, pale under a "
-    "glow where the captioner attended for that token. For colours and shapes most of it lies on or beside the framed object.",
+    f"The picture of {' '.join(caption)}; then for each of the tokens {', '.join(titles)} pale, under a glow where the captioner "
+    "attended for that token. For colours and shapes most of it lies on or beside the framed object.",
 )
 
 # %% [markdown]
-# **Figure 7.** Attention maps of one caption, for the size, colour and shape of the first object, for the relation
-# (without a frame), and for the colour and shape of the second object. At the relation, much of the glow lies on empty
-# ground at the border of the image; the map alone does not tell why. At each colour and shape, more than half of the
-# weight is on the cells that the box touches; a part of such a cell may lie outside the frame. The scene is neither a
+# **Figure 7.** An image, and the attention maps of its caption for the size, colour and shape of the first object, for
+# the relation (without a frame), and for the colour and shape of the second object. At the relation, much of the glow
+# lies on empty ground at the border of the image; the map alone does not tell why. The number beside a token is the
+# share of the weight on the cells that the box touches; a part of such a cell may lie outside the frame. At each colour
+# and shape this share is more than half. The scene is neither a
 # good nor a bad example. For each exact caption we took the colour or shape with the least weight on its object, ranked
 # the captions by this weight, and chose the one in the middle.
 

@@ -450,26 +450,34 @@ readers = {(H, seed): stored[f"{H} {seed}"] for H in HEADS for seed in SEEDS}
 shares = {pair: both_right(reader) for pair, reader in readers.items()}
 assert both_right(live) > 0.95
 assert max(shares[1, seed] for seed in SEEDS) < 0.9 and min(shares[H, seed] for H in HEADS[1:] for seed in SEEDS) > 0.95
-figure, (axes,) = plots.canvas(8, 3.6)
-labels = [f"{H} head{'s' * (H > 1)}" for H in HEADS]
-for seed, marker, fill in zip(SEEDS, ("o", "s", "^"), ("none", plots.BLACK, "#BBBBBB"), strict=True):
-    beside = [place + 0.16 * (seed - 1) for place in range(len(HEADS))]  # so that no marker hides another
-    style = {"markersize": 9, "markeredgecolor": plots.BLACK, "markerfacecolor": fill}
-    axes.plot(beside, [shares[H, seed] for H in HEADS], marker, label=f"run {seed + 1}", **style)
-axes.set(ylabel="share with both answers right", ylim=(-0.03, 1.08), xlim=(-0.5, len(HEADS) - 0.5))
-axes.set_xticks(range(len(HEADS)), labels)
-axes.grid(True, axis="y")
-plots.legend_of(axes, loc="lower right")
+by_question = {pair: judged(reader)[0].float().mean(dim=0).tolist() for pair, reader in readers.items()}  # who, what
+panels_of = {
+    "both right": shares,
+    "who right": {pair: who for pair, (who, _) in by_question.items()},
+    "what right": {pair: what for pair, (_, what) in by_question.items()},
+}
+figure, panels = plots.canvas(11.5, 3.6, 3, sharey=True)
+for axes, (title, share) in zip(panels, panels_of.items(), strict=True):
+    for seed, marker, fill in zip(SEEDS, ("o", "s", "^"), ("none", plots.BLACK, "#BBBBBB"), strict=True):
+        beside = [place + 0.2 * (seed - 1) for place in range(len(HEADS))]  # so that no marker hides another
+        style = {"markersize": 9, "markeredgecolor": plots.BLACK, "markerfacecolor": fill}
+        axes.plot(beside, [share[H, seed] for H in HEADS], marker, label=f"run {seed + 1}", **style)
+    axes.set(title=title, xlabel="number of heads", ylim=(-0.03, 1.08), xlim=(-0.5, len(HEADS) - 0.5))
+    axes.set_xticks(range(len(HEADS)), HEADS)
+    axes.grid(True, axis="y")
+panels[0].set_ylabel("share of the tales")
+plots.legend_of(panels[0], loc="lower right")
 show(
     figure,
-    "The share of tales in which both answers are right, three training runs for each number of heads: "
-    + "; ".join(f"{label} " + ", ".join(f"{shares[H, seed]:.2f}" for seed in SEEDS) for label, H in zip(labels, HEADS))
+    "The shares of tales in which both answers, who, and what are right, three training runs for each number of heads. Both: "
+    + "; ".join(f"heads {H}: " + ", ".join(f"{shares[H, seed]:.2f}" for seed in SEEDS) for H in HEADS)
     + ".",
 )
 
 # %% [markdown]
-# **Figure 4.** Share of newly drawn tales in which both answers are right, for one, two, four and eight heads, in three
-# training runs each. One head falls behind in every run; with two or more, nearly all answers are right.
+# **Figure 4.** Share of newly drawn tales in which both answers are right, and in which *who* and *what* are right, for
+# one, two, four and eight heads, in three training runs each. One head falls behind in every run, above all on *who*;
+# with two or more, nearly all answers are right.
 #
 # For two questions, two heads are enough, and having more heads than questions does no harm here, even though each of
 # eight heads is only 6 wide. What does a single head do? It does not simply answer one question and ignore the other.
@@ -569,44 +577,44 @@ show(
 # table, where only queries and keys are made narrower, point the same way. In our model with eight heads, 6 features
 # per head are enough, probably because its vocabulary is so small.
 #
-# **Which head attends to what?** Take one of the trained models with two heads, and look at the attention weights of
+# **Which head attends to what?** Take the three trained models with two heads, and look at the attention weights of
 # the pronoun in each head:
 
 # %% tags=["fold"]
 # @title Draws Figure 6
 examples, example_positions, _ = (part[:40] for part in told(40, seed=3))
 with torch.no_grad():
-    _, A_two = readers[2, 0](examples)  # [40, 2, N, N]
+    A_two = torch.cat([readers[2, seed](examples)[1] for seed in SEEDS], dim=1)  # [40, 3 · 2, N, N]
 example = next(n for n in range(40) if "it" in [pronoun_tales.WORDS[token] for token in examples[n]])
 sentence = [pronoun_tales.WORDS[token] for token in examples[example]]
 asks = example_positions[example, 0].item()
-assert [sentence[most] for most in A_two[example, :, asks].argmax(dim=-1)] == ["fairy", "mouse"]
+most = [sentence[place] for place in A_two[example, :, asks].argmax(dim=-1)]
+assert most[:2] == ["fairy", "mouse"] and all({*most[k : k + 2]} == {"fairy", "mouse"} for k in (0, 2, 4))
 show(
     plots.heat_map(
         A_two[example, :, asks],
-        ["1", "2"],
+        [f"run {seed + 1}, head {h + 1}" for seed in SEEDS for h in range(2)],
         sentence,
         numbers=".1f",
         least=0.05,
         title=f"attention weights of the query “{sentence[asks]}”",
-        row_label="head",
         column_label="key: the token that the query attends to",
-        axes=plots.canvas(10.5, 2.4)[1][0],
+        axes=plots.canvas(11.5, 4)[1][0],
     ),
-    f"Two rows of weights over the tokens “{' '.join(sentence)}”: "
+    f"Two rows for each of three models, weights over the tokens “{' '.join(sentence)}”: "
     + ", ".join(
-        f"head {h + 1} attends most to “{sentence[weights_h.argmax()]}” ({weights_h.max():.1f})"
+        f"run {h // 2 + 1}, head {h % 2 + 1} attends most to “{sentence[weights_h.argmax()]}” ({weights_h.max():.1f})"
         for h, weights_h in enumerate(A_two[example, :, asks])
     )
     + ".",
 )
 
 # %% [markdown]
-# **Figure 6.** The attention weights of the pronoun in both heads of one model, for one tale. In most tales, as the
-# next measurement shows, one head attends to the noun that is meant (here *mouse*), and the other to the true identity
-# (here *fairy*).
+# **Figure 6.** The attention weights of the pronoun in both heads of three models, for one tale. In each model one head
+# attends most to the noun that is meant (*mouse*), and the other to the true identity (*fairy*). Which head does which
+# is not the same in all runs.
 #
-# A single tale proves little, so we now take all test tales and all three training runs. How much of each head's weight
+# A single tale proves little, so we now take all test tales. How much of each head's weight
 # is on the noun that is meant (*who*), and how much on the true identity (*what*)? We say that the two heads **divide
 # the questions** in a tale if one head has more than half of its weight on *who*, and the *other* head has more than
 # half of its weight on *what*. In what share of the tales does this happen? For each pronoun we also print the number

@@ -459,19 +459,23 @@ both = causal(N) & padding  # [N, N] and [B, 1, N] give [B, N, N]
 # %% tags=["fold"]
 # @title Draws Figure 4
 second = ["[START]", "we", "sleep", "[PAD]", "[PAD]"]
-figure, panels = plots.canvas(12.5, 3.6, 3)
+prefix = causal(N) | (torch.arange(N, device=DEVICE) < 3)  # N_P = 3
+figure, panels = plots.canvas(14, 3.3, 4)
 panel(causal(N), "causal mask", panels[0], second, second, **PAIRS)
 panel(padding.expand(2, N, N)[1], "padding mask", panels[1], second, second, **KEYS)
 panel(both[1], "both: causal & padding", panels[2], second, second, **KEYS)
+panel(prefix, "prefix mask, $N_P = 3$", panels[3], **KEYS)
 show(
     figure,
     "Three masks for the sentence START we sleep PAD PAD. Causal mask: 1 on and below the diagonal. Padding mask: 1 in the first "
-    "three columns, 0 in the last two, for all rows. Both: 1 where both are 1.",
+    "three columns, 0 in the last two, for all rows. Both: 1 where both are 1. Right, a prefix mask for the longer sentence: 1 on "
+    "and below the diagonal, and in all rows of the first three columns.",
 )
 
 # %% [markdown]
 # **Figure 4.** The causal mask, the padding mask and their combination for the shorter sentence. The causal mask
 # removes the keys after each query; the padding mask removes the columns of the *[PAD]* tokens, whatever the query.
+# Right, for the longer sentence, a prefix mask, which the end of this section explains.
 #
 # Both conditions must hold. Since True means *may attend*, we combine the two masks with `&`; if True meant *must not
 # attend*, it would be `|`.
@@ -527,8 +531,8 @@ for name, value in changes.items():
 # **Prefix masks.** Between causal and bidirectional attention lies the mask of a model whose first $N_P$ tokens are
 # given, for instance a question to be answered. These tokens, the **prefix**, attend to each other in both
 # directions, and all later tokens attend causally: the mask is True where $n \le m$ or $n < N_P$, in code `causal(N)
-# | (torch.arange(N, device=DEVICE) < N_P)` (Raffel et al., 2020, section 3.2.1). The loss must then leave out the
-# tokens of the prefix, because the positions that would predict them can see them.
+# | (torch.arange(N, device=DEVICE) < N_P)` (Figure 4, right; Raffel et al., 2020, section 3.2.1). The loss must then
+# leave out the tokens of the prefix, because the positions that would predict them can see them.
 #
 # ## Masking before the softmax
 #

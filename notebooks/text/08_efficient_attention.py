@@ -902,10 +902,22 @@ def masked_window(Q, K, V, w=64):
     m, n = torch.arange(len(Q), device=Q.device)[:, None], torch.arange(len(K), device=Q.device)  # [N, 1] and [N]
     return F.scaled_dot_product_attention(Q, K, V, attn_mask=(m - n).abs() <= w)
 
+# %% tags=["fold"]
+# @title Draws Figure 8
+show(
+    schematics.chunks(),
+    "Two tables of queries by keys. Left, all pairs are computed, and a mask hides all but a band around the diagonal. Right, each "
+    "chunk of three queries meets nine keys, its own chunk and the two beside it; few of its scores are hidden, and all others "
+    "are never computed. The first and the last chunk meet three zero vectors each.",
+)
+
 # %% [markdown]
-# But a mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
+# **Figure 8.** The scores of twelve queries and keys in a window with $w = 3$. A mask alone (left) hides scores that have
+# been computed. Cut into chunks (right, framed), most of them need not be computed.
+#
+# A mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
 # sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
-# beside it. With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
+# beside it (Figure 8). With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
 # of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. In the code, `F.pad` adds $w$ zero
 # vectors at either end, so the keys $[N, D]$ become $[N + 2w, D]$. `unfold` then cuts out $N/w$ overlapping pieces of
 # $3w$ vectors, each beginning $w$ after the one before. It puts the axis within a piece last, $[N/w, D, 3w]$, and `.mT`
@@ -938,8 +950,7 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # Two cures for the quadratic cost are common in vision: attention limited to regions, which are windows in an image or
 # balls around points in space ([lesson 12](12_attention_in_vision.ipynb)), and a smaller $N$, with *patches* of an
 # image instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
-
-# %% [markdown]
+#
 # ## Perceiver latents
 #
 # The third way puts a few vectors between the data and the outputs. In **Perceiver** (Jaegle et al., 2021), $M$ learned
@@ -957,7 +968,7 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # Perceiver attends to the 50,000 single pixels of an image.
 
 # %% tags=["fold"]
-# @title Draws Figure 8
+# @title Draws Figure 9
 show(
     schematics.latents(),
     "Three rows of boxes. Below, twelve data vectors, the keys and values of the first step. Lines lead from all of them to each "
@@ -966,7 +977,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
+# **Figure 9.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
 # step the latents are the queries; in the last step the summaries that they have gathered are the keys and the values.
 # Between the two, in the middle row, Perceiver has its blocks of self-attention. The two steps have $2NM$ weights
 # instead of $N^2$, here 72 instead of 144.
@@ -988,7 +999,7 @@ def through_latents(Q, K, V, latents, depth=2):
 # We have seen three cheap kinds of attention. Here are their weights beside those of the softmax:
 
 # %% tags=["fold"]
-# @title Draws Figure 9
+# @title Draws Figure 10
 keep_window = (torch.arange(40)[:, None] - torch.arange(40)).abs() <= 5  # [N, N]
 figure, panels = plots.canvas(10.5, 3.2, 4)
 Q_40, K_40, L_6 = normal(40, 8) * 2, normal(40, 8) * 2, normal(6, 8) * 2
@@ -1014,7 +1025,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 9.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
+# **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
 # out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
 # queries share the same pattern. Queries, keys and latents are drawn at random, with a standard deviation of 2, which
 # makes the softmax sharp; the latents have no blocks; their panel shows the product of their two tables, $[N, M]$ and
@@ -1042,7 +1053,7 @@ show(
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
 # %% tags=["fold"]
-# @title Draws Figure 10
+# @title Draws Figure 11
 NAMES, NUMBERS, LATENTS, REACH, SIZES = 128, 32, 8, 8, (4, 8, 16, 32, 64)
 
 
@@ -1133,7 +1144,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 10.** Share of right answers in the look-up task against the number of pairs, after 500 and after 5,000 steps
+# **Figure 11.** Share of right answers in the look-up task against the number of pairs, after 500 and after 5,000 steps
 # of training: mean of three seeds, with the range shaded. Only softmax attention over all pairs stays right as the
 # number grows.
 #
@@ -1159,7 +1170,7 @@ show(
 # distant positions depend on each other.
 
 # %% tags=["fold"]
-# @title Draws Figure 11
+# @title Draws Figure 12
 show(
     schematics.paths(),
     "Three schemes over five vectors, each with the path from the first input to the last output marked. Recurrent network: the path "
@@ -1169,7 +1180,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 11.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
+# **Figure 12.** A recurrent network, a stack of convolutions and self-attention, with operations and sequential steps
 # of one layer and the longest path between two positions (after Vaswani et al., 2017; their table gives the path
 # $O(\log_k N)$ for convolutions, which holds for dilated ones). The marked path leads from the first input to the last
 # output: through all states of the recurrent network, through $2(N-1)/(k-1)$ convolutions on top of each other (here
@@ -1183,7 +1194,7 @@ show(
 
 
 # %% tags=["fold"]
-# @title Draws Figure 12
+# @title Draws Figure 13
 def count(function, *inputs):
     """The operations that torch counts while `function` runs on the inputs; cuDNN's it does not see."""
     with FlopCounterMode(display=False) as counter, torch.no_grad(), torch.backends.cudnn.flags(enabled=False):
@@ -1257,7 +1268,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 12.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
+# **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
 # $O(N^2)$), and the stored time for 16,384 vectors, on a logarithmic scale. The two grey layers have no attention, the
 # next three compute exact attention,  the last three are cheaper kinds.
 #

@@ -15,7 +15,7 @@
 # (lesson 07); for two examples also grouped-query attention (lesson 08). The terms and symbols of the course are listed
 # in the [glossary](../docs/glossary.md).
 #
-# **Time** about 75 minutes to read; the cells run in about 40 seconds on two CPU cores.
+# **Time** about 80 minutes to read; the cells run in about 40 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -373,13 +373,14 @@ for name, norm in {"batch normalisation": batch_norm, "layer normalisation": lay
 show(
     blocks.block_wirings(),
     "Two schemes, read from the bottom to the top, with the residual stream as a thick line. Post-norm: a branch with attention "
-    "leaves the stream and is added to it, and LayerNorm then acts on the stream itself; the same with the MLP. Pre-norm: each "
-    "branch begins with LayerNorm, followed by attention or the MLP, and is added to the stream, which is left alone.",
+    "leaves the stream and is added to it, and a norm then acts on the stream itself; the same with the MLP. Pre-norm: each "
+    "branch begins with a norm, followed by attention or the MLP, and is added to the stream, which is left alone.",
 )
 
 # %% [markdown]
 # **Figure 4.** The Transformer block in its two wirings, to be read from the bottom to the top. The thick line is the
-# residual stream; at each circle with a plus, a branch is added to it.
+# residual stream; at each circle with a plus, a branch is added to it. The names are those of the table, and each norm
+# is a LayerNorm.
 #
 # Although pre-norm leaves the stream alone, the stream no longer grows exponentially: each layer now reads numbers of
 # size 1, however large the stream is, and what the layer adds no longer grows. In a stack of 24 pre-norm blocks the
@@ -1474,39 +1475,36 @@ def routes(name):
     return shares[:, order].cpu(), order
 
 
-def draw_routes(name, number):
-    shares, order = routes(name)
+def draw_routes(number):
     kind = int(number) - 1
     X = kinds_of_token(0)[0][kind]  # the centre of this kind
-    with torch.no_grad():
-        P = mixtures[name].router(X).softmax(dim=-1)[order].cpu()  # [E]
-    figure, (left, right) = plots.canvas(11.5, 4.3, 2)
-    plots.field(
-        shares,
-        limits=(0, 1),
-        x_label="expert",
-        y_label="kind of token",
-        row=kind,
-        title="share of each kind's tokens",
-        axes=left,
-    )
-    right.bar(range(E), P.tolist(), color=plots.BLUE)
-    right.set(title=f"the router's probabilities at the centre of kind {kind + 1}", xlabel="expert", ylim=(0, 1))
-    for panel in (left, right):
-        panel.set_xticks(range(E), [str(e + 1) for e in order])
-    left.set_yticks(range(0, 16, 3), range(1, 17, 3))
+    figure, (upper, lower) = plots.rows_of(11.5, 7, 2, 2, height_ratios=[3, 2])
+    for name, above, below in zip(BALANCE, upper, lower, strict=True):
+        shares, order = routes(name)
+        with torch.no_grad():
+            P = mixtures[name].router(X).softmax(dim=-1)[order].cpu()  # [E]
+        labels = {"x_label": "expert", "y_label": "kind of token", "title": name}
+        plots.field(shares, limits=(0, 1), row=kind, axes=above, **labels)
+        above.set_yticks(range(0, 16, 3), range(1, 17, 3))
+        below.bar(range(E), P.tolist(), color=plots.BLUE)
+        below.set(xlabel="expert", ylabel=f"probability at kind {kind + 1}", ylim=(0, 1), xlim=(-0.5, E - 0.5))
+        for panel in (above, below):
+            panel.set_xticks(range(E), [str(e + 1) for e in order])
     return figure
 
 
-def say_routes(name, number):
-    shares, order = routes(name)
-    row = shares[int(number) - 1]
-    best = row.argmax().item()
-    count = (shares.argmax(dim=1) == best).sum().item()
-    return (
-        f"{name}: {in_use(shares.mean(dim=0))} experts are used. Of kind {int(number)}, expert {order[best] + 1} gets "
-        f"{row[best].item():.0%} of the tokens; it is the favourite of {count} kind{'s' * (count > 1)}."
-    )
+def say_routes(number):
+    told = []
+    for name in BALANCE:
+        shares, order = routes(name)
+        row = shares[int(number) - 1]
+        best = row.argmax().item()
+        count = (shares.argmax(dim=1) == best).sum().item()
+        told.append(
+            f"{name}: of kind {int(number)}, expert {order[best] + 1} gets {row[best].item():.0%} of the tokens; it is the "
+            f"favourite of {count} kind{'s' * (count > 1)}."
+        )
+    return " ".join(told)
 
 
 for name in BALANCE:
@@ -1514,21 +1512,16 @@ for name in BALANCE:
     one, more, none = ((served == 1).sum(), (served > 1).sum(), (served == 0).sum())
     print(f"{name:29} favourite of one kind: {one} experts; of several: {more}; of none: {none}")
 
-explore(
-    draw_routes,
-    alt=say_routes,
-    name=Choice("router", list(BALANCE), "experts with balance loss"),
-    number=Slider("kind of token", 1, 16, 1, 1),
-)
+explore(draw_routes, alt=say_routes, number=Slider("kind of token", 1, 16, 1, 1))
 
 # %% [markdown]
-# **Figure 12.** Where the router sends the tokens in this run. Left, for each kind of token the share that goes to each
-# expert; right, the router's probabilities for a token at the centre of the marked kind. The largest of these
+# **Figure 12.** Where the two routers send the tokens in this run. Above, for each kind of token the share that goes to
+# each expert; below, the router's probabilities for a token at the centre of the marked kind. The largest of these
 # probabilities alone decides where the token goes, however large or small it is, and it also serves as the gate. The
 # columns are ordered by the first kind whose tokens mostly go to the expert.
 #
-# Choose the router without the balance loss, and look for experts that serve several kinds. Do not expect experts for
-# topics in a language model, though: Jiang et al. saw no obvious pattern of this kind in Mixtral.
+# In the upper left panel, look for experts that serve several kinds: columns with more than one bright cell. Do not
+# expect experts for topics in a language model, though: Jiang et al. saw no obvious pattern of this kind in Mixtral.
 
 # %% [markdown]
 # ## Twelve layers again

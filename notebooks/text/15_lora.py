@@ -1687,31 +1687,42 @@ print(stored_runs.how(record))
 found = record["results"]["runs"]
 KINDS = [f"{name}, {other}" for name in ("query", "value") for other in ("another seed", "rank 32")]
 KINDS.append("two random matrices")
-figure, panels = plots.canvas(14, 3.2, len(KINDS))
-for kind, panel in zip(KINDS, panels):
-    mean = torch.tensor([run[kind] for run in found]).mean(dim=0)  # [4, 4]
-    plots.heat_map(mean, FIRST, FIRST, title=kind, row_label="i", column_label="j", axes=panel)
-means = {kind: torch.tensor([run[kind] for run in found]).mean(dim=0) for kind in KINDS}
+each = {kind: torch.tensor([run[kind] for run in found]).diagonal(dim1=1, dim2=2) for kind in KINDS}  # [seeds, 4]
+figure, panels = plots.canvas(10.5, 3.8, 2, sharey=True)
+for name, panel in zip(("query", "value"), panels, strict=True):
+    shown = {kind.removeprefix(f"{name}, "): each[kind] for kind in KINDS if name in kind or "random" in kind}
+    plots.curves(
+        FIRST,
+        {kind: phi.mean(dim=0) for kind, phi in shown.items()},
+        bands={kind: (phi.amin(dim=0), phi.amax(dim=0)) for kind, phi in shown.items()},
+        log="x",
+        title=f"updates of the {name} matrices",
+        x_label="number of directions, $i = j$",
+        y_label="overlap $\\phi(i, i)$" * (name == "query"),
+        legend=name == "value",
+        axes=panel,
+    )
+    panel.set_ylim(0, 1)
 for kind in KINDS:
     told = [spread((run[kind][k][k] for run in found), 2) for k in (0, 3)]
     print(f"{kind:22} phi(1, 1) {told[0]}  phi(8, 8) {told[1]}")
 show(
     figure,
-    "Overlaps phi(i, j) for i and j of 1, 2, 4 and 8, a small table for each pair of adapters. phi(1, 1) and phi(8, 8): "
-    + "; ".join(f"{kind} {mean[0, 0]:.2f} and {mean[3, 3]:.2f}" for kind, mean in means.items())
+    "Curves of the overlap phi(i, i) for i of 1, 2, 4 and 8, with their ranges over the seeds. phi(1, 1) and phi(8, 8): "
+    + "; ".join(f"{kind} {phi[:, 0].mean():.2f} and {phi[:, 3].mean():.2f}" for kind, phi in each.items())
     + ".",
 )
 
 # %% [markdown]
-# **Figure 10.** The overlaps $\phi(i, j)$ of the matrices $A$ of two updates; mean over the three blocks and four
-# seeds. The first $i$ directions of an update of rank 8 (rows) are compared with the first $j$ of another (columns):
-# one of rank 8 from other random numbers ("another seed") or one of rank 32. On the right, pairs of random matrices
-# (mean of 80 pairs).
+# **Figure 10.** The overlaps $\phi(i, i)$ of the matrices $A$ of two updates: mean over the three blocks and four seeds,
+# with the range over the seeds. The first $i$ directions of an update of rank 8 are compared with the first $i$ of
+# another: one of rank 8 from other random numbers ("another seed") or one of rank 32. The green line is what pairs of
+# random matrices share.
 #
 # <details><summary>Going further: what the overlaps show, and what they leave open</summary>
 #
 # On average, two updates share more than chance would give, and the query updates share more than the value updates.
-# But no overlap between two updates of rank 8 comes near 1, as $\phi(i, 8)$ would if one space contained the other.
+# But $\phi(8, 8)$ stays far below 1, its value for two updates of rank 8 that read the same space.
 #
 # The paper compares rank 8 with rank 64 in GPT-3 and finds a clearer pattern: the first direction is shared, with a
 # $\phi$ above 0.5, and hardly any other is. The authors see in this an explanation of why rank 1 does so well. In our

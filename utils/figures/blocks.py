@@ -29,16 +29,18 @@ def block_wirings() -> Figure:
 def _block(axes: Axes, norm_first: bool) -> float:
     """Draws one block from the height 0 up; gives the height at which it ends."""
     height, stops = 0.0, []
-    for branch in (_ATTENTION, _MLP):
+    for number, (branch, name) in enumerate(((_ATTENTION, "$X_1$"), (_MLP, "$X_\\mathrm{new}$")), start=1):
+        norm = f"norm$_{number}$"
         begin = height + 0.35
         norms = [begin + 0.5] if norm_first else []
         layer = begin + (1.5 if norm_first else 0.5)
-        height = _branch(axes, begin, norms, layer, branch)
+        height = _branch(axes, begin, norms, layer, branch, norm)
         stops.append(height)
         if not norm_first:
             height += 0.85
-            box(axes, (_STREAM, height), _NARROW, _HIGH, _NORM, "LayerNorm")
+            box(axes, (_STREAM, height), _NARROW, _HIGH, _NORM, norm)
             height += 0.31
+        axes.text(_STREAM - 0.25, height + 0.12, name, ha="right", va="bottom")
     axes.plot([_STREAM, _STREAM], [-0.25, height + 0.35], color=GREY, linewidth=5, zorder=1)
     for stop in stops:
         axes.plot(_STREAM, stop, "o", markersize=17, markerfacecolor="white", markeredgecolor=BLACK, zorder=4)
@@ -49,14 +51,14 @@ def _block(axes: Axes, norm_first: bool) -> float:
     return height
 
 
-def _branch(axes: Axes, begin: float, norms: list, layer: float, branch: tuple) -> float:
-    """A branch that leaves the stream at `begin` and returns to it at the height that is given back."""
+def _branch(axes: Axes, begin: float, norms: list, layer: float, branch: tuple, norm: str) -> float:
+    """A branch, with `norm` at the heights `norms`, that leaves the stream at `begin`; gives the height of its return."""
     label, colour, ink = branch
     middle, end = _STREAM + 2.9, layer + 0.95
     path = [(_STREAM, begin), (middle, begin), (middle, end - 0.2)]
     axes.plot(*zip(*path), color=BLACK, linewidth=1.5, zorder=1)
     for height in norms:
-        box(axes, (middle, height), _NARROW, _HIGH, _NORM, "LayerNorm")
+        box(axes, (middle, height), _NARROW, _HIGH, _NORM, norm)
     box(axes, (middle, layer), _WIDE, 0.8, colour, label, ink)
     axes.plot([middle, middle], [end - 0.2, end], color=BLACK, linewidth=1.5, zorder=1)
     arrow(axes, (middle, end), (_STREAM + 0.12, end))

@@ -34,11 +34,11 @@ def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") 
         for place, (name, weight) in enumerate(zip(data, weights, strict=True)):
             line = {"color": WEIGHTS, "linewidth": 0.6 + 11 * weight, "alpha": 0.35 + 0.55 * weight}
             axes.plot([place, middle], [0.22, 1.5], solid_capstyle="butt", zorder=1, **line)
-            _box(axes, (place, 0), name, DATA_BOX, width=0.88, height=0.42)
-            axes.text(place, -0.48, f"{weight:.2f}", ha="center", va="center")
+            _box(axes, (place, 0), name, DATA_BOX, width=0.88, height=0.42 * (1 + name.count("\n")))
+            axes.text(place, -0.48 - 0.21 * name.count("\n"), f"{weight:.2f}", ha="center", va="center")
         _box(axes, (middle, 1.72), f"${output}_{number}$", OUTPUT, width=0.8, height=0.44)
         axes.set_title(query, color=QUERY, fontweight="bold")
-        axes.set(xlim=(-0.6, len(data) - 0.4), ylim=(-0.75, 2.05))
+        axes.set(xlim=(-0.6, len(data) - 0.4), ylim=(-0.95, 2.05))
         axes.axis("off")
     return figure
 

@@ -230,6 +230,35 @@ def latents(N: int = 12, M: int = 3) -> Figure:
 
 
 @styled
+def chunks(N: int = 12, w: int = 3) -> Figure:
+    """The scores of attention to at most w positions on either side: all pairs under a mask, and chunks of w queries."""
+    kinds = {"not computed": "white", "computed, then hidden by the mask": _DATA, "in the window": BLUE}
+    figure, panels = canvas(10.5, 4.3, 2, width_ratios=[N, N + 2 * w])
+    m, n = np.arange(N)[:, None], np.arange(-w, N + w)
+    inside = (np.abs(m - n) <= w) & (n >= 0) & (n < N)
+    near = np.abs(m // w - n // w) <= 1  # the chunk of the query and the two beside it, zero vectors included
+    ways = {"masked: all pairs": (1 + inside)[:, w:-w], "in chunks of $w$": near * (1 + inside)}
+    for axes, (title, cells) in zip(panels, ways.items(), strict=True):
+        first = n[-cells.shape[1]] if cells.shape[1] > N else 0
+        edges = np.arange(cells.shape[1] + 1) + first
+        colours = ListedColormap([*kinds.values()])
+        axes.pcolormesh(edges, np.arange(N + 1), cells, cmap=colours, vmin=-0.5, vmax=2.5, edgecolor=GREY, linewidth=0.5)
+        axes.set(title=title, xlabel="key", aspect="equal")
+        axes.set_xticks(np.arange(N) + 0.5, range(N))
+        axes.set_yticks(np.arange(N) + 0.5, range(N))
+        axes.tick_params(length=0)
+        axes.invert_yaxis()
+    panels[0].set_ylabel("query")
+    for start in range(0, N, w):
+        panels[1].add_patch(Rectangle((start - w, start), 3 * w, w, fill=False, edgecolor=QUERY, linewidth=2, zorder=3))
+    for place in (-w / 2, N + w / 2):
+        panels[1].text(place, N + 0.3, "zeros", ha="center", va="top", fontsize=10, color=GREY)
+    keys = [Patch(facecolor=colour, edgecolor=GREY, label=name) for name, colour in kinds.items()]
+    figure.legend(handles=keys, ncols=3, loc="outside lower center", frameon=False)
+    return figure
+
+
+@styled
 def memory_hierarchy() -> Figure:
     """The memories of a GPU of the kind A100 and of its host, with the sizes and rates that Dao et al. (2022) give."""
     figure, (axes,) = canvas(10.5, 3.9)
