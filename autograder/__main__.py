@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from autograder.commands import class_list
 from autograder.settings import KitError, declared_units, find_unit, units
 
 
@@ -39,6 +40,7 @@ def _parser() -> argparse.ArgumentParser:
     release = verb("release", _release, "generate a unit's assignment and the student bundle")
     release.add_argument("unit", help="such as 04 or 04_attention_layer")
     release.add_argument("--publish", type=Path, metavar="DIR", help="also write the students' repository into DIR")
+    class_list.add(verb)
     judge = verb("judge", _judge, "examine the object that a Python file defines; prints JSON")
     judge.add_argument("exercise")
     judge.add_argument("file", type=Path)

@@ -61,6 +61,15 @@ def class_folder() -> Path:
     return ROOT / os.environ.get("COURSE_CLASS", "classroom")
 
 
+def make_class_folder() -> Path:
+    """The class's folder, made if there is none; then nobody else on this machine can look into it."""
+    folder = class_folder()
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
 DRAWS = 8  # of cases, which submissions share out among them
 
 
@@ -82,7 +91,7 @@ def secret() -> str:
     """
     file = class_folder() / ".seed"
     if not file.exists():
-        class_folder().mkdir(parents=True, exist_ok=True)
+        make_class_folder()
         create_whole(file, secrets.token_hex(16))
     if word := file.read_text(encoding="utf-8"):
         return word

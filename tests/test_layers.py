@@ -19,6 +19,7 @@ LAYERS = (  # lowest first; what stands in one line may not know of each other
     ("autograder/grading",),
     ("autograder/nbgrader_plugin", "autograder/reports", "autograder/authoring"),
     ("autograder/trials",),
+    ("autograder/commands",),
     ("autograder/__main__.py",),
 )
 OWN = ("autograder/sandbox/inside",)  # may use utils alone: nothing else of the course is there, where it runs

@@ -142,7 +142,7 @@ def configure(config: Config) -> Config:
     config.Autograde.exporter_class = "autograder.nbgrader_plugin.autograding.AnyNotebook"
     if not SHARED_EXCHANGE.exists():
         config.Exchange.root = str(folder / "exchange")
-        (folder / "exchange").mkdir(parents=True, exist_ok=True)
+        (settings.make_class_folder() / "exchange").mkdir(exist_ok=True)
     # A mark scheme stands in the locked question above a written answer, which keeps its "no response" check.
     config.ClearMarkScheme.enforce_metadata = False
     config.GenerateFeedback.preprocessors = [
@@ -158,7 +158,7 @@ def configure(config: Config) -> Config:
     _show_safely(config)
     config.Application.log_level = "WARN"
     _read_times_as_grade_does()
-    folder.mkdir(parents=True, exist_ok=True)
+    settings.make_class_folder()
     return config
 
 

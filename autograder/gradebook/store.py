@@ -25,6 +25,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
+from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
 from autograder.intake.submissions import handed_in_at
 from autograder.intake.timestamp import read_time
@@ -54,7 +55,7 @@ def open_gradebook():
     Raises:
         KitError: the file is no gradebook, is of an older nbgrader, is locked, or cannot be opened.
     """
-    settings.class_folder().mkdir(parents=True, exist_ok=True)
+    settings.make_class_folder()
     try:
         with gradebook_of(settings.database()) as gradebook:
             yield gradebook
@@ -97,6 +98,21 @@ def released(unit: str) -> list[Released]:
         raise settings.KitError(
             f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`."
         ) from None
+
+
+def enrol(students: list[Student]) -> None:
+    """Enters students with their names and addresses; nobody is removed, and no mark changes.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def enter(gradebook):
+        for one in students:
+            first, last = one.first_and_last
+            gradebook.update_or_create_student(one.id, first_name=first, last_name=last, email=one.email or None)
+
+    _patiently(enter)
 
 
 def roster() -> list[str]:
@@ -258,7 +274,7 @@ def results_file(unit: str) -> Path:
 
 
 def load_results(unit: str) -> list[dict]:
-    """The results that the last grading wrote.
+    """The results that the last grading wrote, without those of students who have left the class.
 
     Raises:
         KitError: the unit was not graded yet, or its results file is damaged.
@@ -267,9 +283,11 @@ def load_results(unit: str) -> list[dict]:
     if not file.exists():
         raise settings.KitError(f"{unit} is not graded yet: run `python -m autograder grade {unit}`.")
     try:
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+        found = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
     except ValueError:
         raise settings.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.") from None
+    gone = left()
+    return [one for one in found if one["student"] not in gone]
 
 
 def save_results(unit: str, outcomes: dict[str, dict]) -> list[dict]:

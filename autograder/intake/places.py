@@ -30,6 +30,11 @@ def plain(name: str) -> str:
     return "".join(one if one.isprintable() else "�" for one in text)[:100]
 
 
+def is_usable(name: str) -> bool:
+    """Whether a name can be a folder's, in each place where the kit and nbgrader write; hidden ones are not looked at there."""
+    return bool(name) and plain(name) == name and not name.startswith(".") and "/" not in name
+
+
 def listed(names: list[str]) -> str:
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return ", ".join(map(plain, names[:3])) + more

@@ -8,8 +8,9 @@ from pathlib import Path
 
 from autograder import settings
 from autograder.intake.guard import guarded
+from autograder.intake.lms.students import left
 from autograder.intake.misfiled import folders_by_unit
-from autograder.intake.places import listed, plain
+from autograder.intake.places import is_usable, listed, plain
 from autograder.intake.submissions import Submission, find
 
 
@@ -32,6 +33,7 @@ def find_all(unit: str, roster: list[str] = (), only: str | None = None, before:
 
     Names are compared composed (NFC), without case and without blanks at their ends. The roster's spelling is the
     student's; a folder is read under its own. Folders that fall together are told, and each that holds work is graded.
+    Those who have left the class are passed over.
 
     Args:
         only: this student alone, also where the name is typed in another way.
@@ -39,7 +41,10 @@ def find_all(unit: str, roster: list[str] = (), only: str | None = None, before:
     """
     rows, notes, new, empty = {}, [], [], []
     known = [name for name in roster if is_usable(name)]
+    gone = {_key(student) for student in left()}
     for names, folders in _alike(known):
+        if _key((names + folders)[0]) in gone:
+            continue
         if only is not None and _key(only) != _key((names + folders)[0]):
             continue
         taken = _take(names, folders, unit)
@@ -59,11 +64,6 @@ def unusable(roster: list[str] = ()) -> list[str]:
     known = [name for name in roster if is_usable(name)]
     theirs = {folder for names, folders in _alike(known) if len(names) == len(folders) == 1 for folder in folders}
     return sorted(plain(name) for name in {*_folders(), *roster} - theirs if not is_usable(name))
-
-
-def is_usable(name: str) -> bool:
-    """Whether a name can be a folder's, in each place where the kit and nbgrader write; hidden ones are not looked at there."""
-    return bool(name) and plain(name) == name and not name.startswith(".") and "/" not in name
 
 
 def _key(name: str) -> str:

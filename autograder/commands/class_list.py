@@ -1,0 +1,84 @@
+"""Verbs for who is in the class and what they hand in: roster, collect."""
+
+from collections import Counter
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path
+
+from autograder.settings import KitError, find_unit
+
+
+def add(verb) -> None:
+    """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
+    roster = verb("roster", _roster, "who is in the class: list, bring up to date from an LMS's list, take out")
+    roster.add_argument(
+        "file",
+        nargs="?",
+        type=Path,
+        metavar="FILE",
+        help="a CSV that Canvas, Moodle or Gradescope exports, or your own",
+    )
+    roster.add_argument(
+        "--remove",
+        nargs="+",
+        default=[],
+        metavar="ID",
+        help="take students out of tables and reports; their work stays",
+    )
+    roster.add_argument("--restore", nargs="+", default=[], metavar="ID", help="take students in again")
+    collect = verb("collect", _collect, "put what an LMS lets you download into the class's folder")
+    collect.add_argument("unit")
+    collect.add_argument("place", type=Path, metavar="ZIP_OR_FOLDER")
+    collect.add_argument(
+        "--times",
+        type=Path,
+        metavar="FILE",
+        help="a table that says when each student handed in, such as Moodle's grading worksheet",
+    )
+
+
+def _roster(options):
+    from autograder.gradebook.store import enrol
+    from autograder.intake.lms import students
+
+    known, said = students.students(), []
+    if options.file:
+        known, said = students.merged(known, students.read(options.file))
+    for names, gone in ((options.remove, True), (options.restore, False)):
+        for name in names:
+            known[_place(known, name)] = replace(known[_place(known, name)], left=gone)
+    if not known:
+        raise KitError("the class has no list of students yet: give this the list that your LMS exports.")
+    if options.file or options.remove or options.restore:
+        students.write(known)
+        enrol([one for one in known if not one.left])
+    here = [one for one in known if not one.left]
+    print(f"{len(here)} students" + (f", and {len(known) - len(here)} who have left" if len(here) < len(known) else ""))
+    sections = Counter(one.section for one in here if one.section)
+    for section, count in sorted(sections.items()):
+        print(f"  section {section}: {count}")
+    for sentence in said:
+        print(sentence)
+
+
+def _place(known: list, name: str) -> int:
+    """Where a student is in the list.
+
+    Raises:
+        KitError: nobody is called that; the nearest name is told.
+    """
+    ids = [one.id for one in known]
+    if name in ids:
+        return ids.index(name)
+    near = get_close_matches(name, ids, 1)
+    raise KitError(f"nobody in the class has the id {name!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
+
+
+def _collect(options):
+    from autograder.intake.lms.collecting import collect, told
+
+    unit = find_unit(options.unit)
+    if not options.place.exists():
+        raise KitError(f"there is no {options.place}.")
+    for line in told(collect(unit, options.place, options.times)):
+        print(line)

@@ -1,0 +1,199 @@
+"""Puts what an LMS let one download into the class's folder; nothing that lies there already is lost."""
+
+import filecmp
+import shutil
+import tempfile
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from dateutil import parser as dates
+
+from autograder import settings
+from autograder.files import write_atomically
+from autograder.intake.lms.downloads import Download, Handed, opened
+from autograder.intake.lms.matching import Whose
+from autograder.intake.lms.students import Student, rows, students
+from autograder.intake.places import plain, unit_folder
+from autograder.intake.timestamp import read_time
+
+STAMP = "timestamp.txt"
+# What a column is called that says when something was handed in: in our own tables, Moodle's worksheet, Gradescope's grades
+_WHEN = ("submitted at", "submitted_at", "time", "last modified (submission)", "submission time")
+
+
+@dataclass
+class Collected:
+    """What became of a download; students by id.
+
+    Attributes:
+        new: handed in for the first time.
+        replaced: handed in again; what lay there before was put aside.
+        same: already there.
+        older: not taken, as what lies there was handed in later.
+        late: marked as late, without the time at which they came.
+        unmatched: files of which it cannot be told whose they are.
+        attempts: files that a newer attempt of the same student replaces.
+        missing: students of the class who have handed nothing in.
+    """
+
+    unit: str
+    system: str
+    new: list[str] = field(default_factory=list)
+    replaced: list[str] = field(default_factory=list)
+    same: list[str] = field(default_factory=list)
+    older: list[str] = field(default_factory=list)
+    late: list[str] = field(default_factory=list)
+    unmatched: list[str] = field(default_factory=list)
+    attempts: list[str] = field(default_factory=list)
+    missing: list[str] = field(default_factory=list)
+
+
+def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
+    """Collects one unit from a zip or a folder.
+
+    Args:
+        times: a table that says when each student handed in, where the download does not.
+
+    Raises:
+        KitError: there is no list of students, or a file cannot be read.
+    """
+    known = students()
+    if not known:
+        how = "run `python -m autograder roster FILE` with the list of students that your LMS exports"
+        raise settings.KitError(f"it is not known who is in the class: {how}.")
+    download, whose = opened(place), Whose(known)
+    by_student, unmatched = _by_student(download, whose)
+    said = Collected(unit, download.system, unmatched=sorted({*unmatched, *download.strangers}))
+    told = _told(times, whose) if times else {}
+    for student, files in sorted(by_student.items()):
+        kept, superseded = _newest(files)
+        said.attempts += [f"{student}: {plain(one.name)}" for one in superseded]
+        at = told.get(student) or max((one.at for one in kept if one.at), default=None)
+        if at is None and any(one.late for one in kept):
+            said.late.append(student)
+        getattr(said, _place(student, unit, kept, at)).append(student)
+    said.missing = [one.id for one in known if not one.left and not _has_handed_in(one, unit)]
+    return said
+
+
+def _by_student(download: Download, whose: Whose) -> tuple[dict[str, list[Handed]], list[str]]:
+    found, unmatched = defaultdict(list), []
+    for one in download.handed:
+        student = whose.find(one.who)
+        if student is None:
+            unmatched.append(one.path)
+        else:
+            found[student].append(one)
+    return found, unmatched
+
+
+def _newest(files: list[Handed]) -> tuple[list[Handed], list[Handed]]:
+    """Of each file the newest attempt, and the attempts that it replaces."""
+    newest: dict[str, Handed] = {}
+    for one in sorted(files, key=lambda one: one.order):
+        newest[one.kept_as] = one
+    kept = list(newest.values())
+    return kept, [one for one in files if one not in kept]
+
+
+def _told(times: Path, whose: Whose) -> dict[str, datetime]:
+    """When each student of a table handed in, in UTC; a time without a zone is this machine's."""
+    found = {}
+    for number, row in enumerate(rows(times), 2):
+        said = next((row[name] for name in _WHEN if row.get(name, "-").strip("- ")), "")
+        student = whose.find(value for name, value in row.items() if name not in _WHEN and value)
+        if not said or not student:
+            continue
+        try:
+            at = dates.parse(said)
+        except (ValueError, OverflowError):
+            raise settings.KitError(f"{times}, line {number}: {plain(said)!r} is no time.") from None
+        found[student] = at.astimezone(UTC).replace(tzinfo=None)
+    return found
+
+
+def _place(student: str, unit: str, files: list[Handed], at: datetime | None) -> str:
+    """Puts a student's files where grading looks for them; says what that was: new, replaced, same or older."""
+    home = settings.class_folder() / "submitted" / student
+    folder = unit_folder(home, unit)
+    home.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=home, prefix=".collecting-") as beside:
+        made = Path(beside) / unit
+        made.mkdir()
+        for name, one in _named(files, unit):
+            (made / name).write_bytes(one.read())
+        if at:
+            write_atomically(made / STAMP, f"{at:%Y-%m-%d %H:%M:%S.%f} UTC\n")
+        if not _holds(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            made.rename(home / unit)
+            return "new"
+        before = read_time(folder / STAMP)[0]
+        if _alike(made, folder):
+            if at and at != before:
+                (made / STAMP).replace(folder / STAMP)
+            return "same"
+        if at and before and at < before:
+            return "older"
+        put_aside(student, unit, folder)
+        made.rename(home / unit)
+        return "replaced"
+
+
+def put_aside(student: str, unit: str, folder: Path) -> Path:
+    """Moves what was handed in before out of grading's sight, into a folder of its own."""
+    above = settings.class_folder() / "earlier" / unit / student
+    above.mkdir(parents=True, exist_ok=True)
+    number = 1 + max((int(one.name) for one in above.iterdir() if one.name.isdigit()), default=0)
+    return folder.rename(above / str(number))
+
+
+def _named(files: list[Handed], unit: str) -> Iterator[tuple[str, Handed]]:
+    """The name under which each file is kept; a single notebook is called as it was handed out."""
+    notebooks = [one for one in files if one.name.lower().endswith(".ipynb")]
+    taken = set()
+    for one in files:
+        name = f"{unit}.ipynb" if [one] == notebooks else plain(one.name).lstrip(".").replace("/", "_") or "unnamed"
+        while name.lower() in {*taken, STAMP}:
+            name = f"_{name}"
+        taken.add(name.lower())
+        yield name, one
+
+
+def _files(folder: Path) -> list[Path]:
+    return sorted(one for one in folder.rglob("*") if one.is_file() and one.name != STAMP)
+
+
+def _holds(folder: Path) -> bool:
+    return folder.is_dir() and bool(_files(folder))
+
+
+def _alike(one: Path, other: Path) -> bool:
+    """Whether two folders hold the same files, apart from the time."""
+    first, second = ([file.relative_to(folder) for file in _files(folder)] for folder in (one, other))
+    return first == second and not any(not filecmp.cmp(one / name, other / name, shallow=False) for name in first)
+
+
+def _has_handed_in(student: Student, unit: str) -> bool:
+    return _holds(unit_folder(settings.class_folder() / "submitted" / student.id, unit))
+
+
+def told(said: Collected, most: int = 10) -> Iterable[str]:
+    """What became of a download, in a few lines; whatever is left for the instructor is named."""
+    taken = {"new": "new", "replaced": "handed in again (the earlier one is in `earlier/`)", "same": "already here"}
+    counts = [f"{len(names)} {what}" for key, what in taken.items() if (names := getattr(said, key))]
+    yield f"{said.unit}, from {said.system}: {', '.join(counts) or 'nothing'}."
+    rest = {
+        "older": "older than what is here, and left out",
+        "attempts": "replaced by a later attempt in the same download",
+        "late": "marked as late, without the time (`--times FILE` can say it)",
+        "unmatched": "of nobody in the class's list",
+        "missing": "missing",
+    }
+    for key, what in rest.items():
+        if names := getattr(said, key):
+            more = f" … and {len(names) - most} more" if len(names) > most else ""
+            yield f"{len(names)} {what}: {', '.join(map(plain, names[:most]))}{more}"

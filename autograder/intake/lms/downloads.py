@@ -1,0 +1,176 @@
+"""What Canvas, Moodle and Gradescope let one download: whose each file is, as far as names and lists tell, and when it came."""
+
+import re
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from autograder import settings
+from autograder.intake.guard import reason
+
+LARGEST = 100_000_000  # bytes of a file that is taken
+GRADESCOPE = "submission_metadata.yml"
+# lastfirst[_LATE]_USER_FILE_name.ipynb: names in small letters, Canvas's number of the user, and of the file
+_CANVAS = re.compile(
+    r"(?P<who>.+?)(?P<late>_late)?_(?P<number>\d+)_(?P<file>\d+)_(?P<name>.+)", re.IGNORECASE | re.DOTALL
+)
+# Jane Doe_PARTICIPANT_assignsubmission_file_/name.ipynb, or flat with the name behind it
+_MOODLE = re.compile(
+    r"(?P<who>[^/]+)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?/?(?P<name>.+)?", re.DOTALL
+)
+_ATTEMPT = re.compile(r"(.+?)(?:-(\d+)| \((\d+)\))?(\.[^.]*)?", re.DOTALL)
+_HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)")
+
+
+@dataclass(frozen=True)
+class Handed:
+    """A file that somebody handed in.
+
+    Attributes:
+        path: where it lies in the download.
+        name: what it was called when it was handed in.
+        who: what tells whose it is: numbers, ids, e-mail addresses, names, the surest first.
+        read: gives its bytes.
+        at: when it was handed in, if the download says so.
+        late: whether the download marks it as late.
+        order: of a student's files of one name, the last in this order is the newest.
+    """
+
+    path: str
+    name: str
+    who: tuple[str, ...]
+    read: Callable[[], bytes]
+    at: datetime | None = None
+    late: bool = False
+    order: tuple = ()
+
+    @property
+    def kept_as(self) -> str:
+        """The name without the number of an attempt, by which attempts at one file are told from several files."""
+        stem, _, _, end = _ATTEMPT.fullmatch(self.name).groups()
+        return f"{stem}{end or ''}".lower()
+
+
+@dataclass(frozen=True)
+class Download:
+    """What is in a download, the system that it comes from, and the files of which nothing tells whose they are."""
+
+    system: str
+    handed: list[Handed]
+    strangers: list[str]
+
+
+def opened(place: Path) -> Download:
+    """What a zip or a folder holds that students handed in.
+
+    Raises:
+        KitError: it cannot be read, or holds no file.
+    """
+    files = dict(_files(place))
+    if not files:
+        raise settings.KitError(f"{place} holds no file that somebody handed in.")
+    listing = next((path for path in files if PurePosixPath(path).name == GRADESCOPE), None)
+    if listing:
+        return _gradescope(files, listing)
+    for system, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS)):
+        matched = {path: pattern.fullmatch(_last(path, system)) for path in files}
+        if any(matched.values()):
+            return _by_name(system, files, matched)
+    return _by_folder(files)
+
+
+def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """The files of a zip or folder: paths as text, and what reads each."""
+    if place.is_dir():
+        for file in sorted(place.rglob("*")):
+            path = file.relative_to(place).as_posix()
+            if file.is_file() and not file.is_symlink() and not _HIDDEN.search(path):
+                yield path, file.read_bytes
+        return
+    try:
+        archive = zipfile.ZipFile(place)
+    except (OSError, zipfile.BadZipFile) as error:
+        raise settings.KitError(f"{place} is no zip and no folder ({reason(error)}).") from None
+    for member in archive.infolist():
+        if not member.is_dir() and not _HIDDEN.search(member.filename) and member.file_size <= LARGEST:
+            yield member.filename, lambda member=member: archive.read(member)
+
+
+def _last(path: str, system: str) -> str:
+    """The part of a path that says whose a file is: a name alone, and for Moodle also the folder above it."""
+    parts = PurePosixPath(path).parts
+    if system == "moodle":
+        begin = next((place for place, part in enumerate(parts) if "_assignsubmission_" in part), len(parts) - 1)
+        return "/".join(parts[begin:])
+    return parts[-1]
+
+
+def _by_name(system: str, files: dict, matched: dict) -> Download:
+    handed, strangers = [], []
+    for path, match in matched.items():
+        if match is None or match.groupdict().get("kind") == "onlinetext":
+            strangers.append(path)
+            continue
+        found = match.groupdict()
+        name = PurePosixPath(found["name"] or path).name
+        order = (_attempt(name), int(found.get("file") or 0))
+        who = (found["number"], found["who"])
+        handed.append(Handed(path, name, who, files[path], late=bool(found.get("late")), order=order))
+    return Download(system, handed, strangers)
+
+
+def _attempt(name: str) -> int:
+    """The number that an LMS or a browser puts behind a name that is handed in again; 0 if there is none."""
+    _, dashed, bracketed, _ = _ATTEMPT.fullmatch(name).groups()
+    return int(dashed or bracketed or 0)
+
+
+def _gradescope(files: dict, listing: str) -> Download:
+    """Gradescope names each submission's folder in a list, with its submitters and the time."""
+    try:
+        said = yaml.load(files[listing](), _Plain) or {}
+    except yaml.YAMLError as error:
+        raise settings.KitError(f"{listing} cannot be read ({reason(error)}).") from None
+    root, handed, strangers = PurePosixPath(listing).parent, [], []
+    for path in sorted(files.keys() - {listing}):
+        inside = PurePosixPath(path)
+        inside = inside.relative_to(root) if inside.is_relative_to(root) else inside
+        about = said.get(inside.parts[0]) if len(inside.parts) > 1 else None
+        people = about.get(":submitters") or [] if isinstance(about, dict) else []
+        if not people:
+            strangers.append(path)
+        for one in people:
+            who = tuple(str(one[key]) for key in (":sid", ":email", ":name") if one.get(key))
+            at = about.get(":created_at")
+            at = _in_utc(at) if isinstance(at, datetime) else None
+            handed.append(Handed(path, inside.name, who, files[path], at, bool(about.get(":late")), (at or _EVER,)))
+    return Download("gradescope", handed, strangers)
+
+
+_EVER = datetime(1970, 1, 1)
+
+
+def _in_utc(time: datetime) -> datetime:
+    """A time as nbgrader keeps it: in UTC, and without saying so."""
+    return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
+
+
+class _Plain(yaml.SafeLoader):
+    """Reads Gradescope's list; what Ruby has tagged is left out."""
+
+
+_Plain.add_multi_constructor("!", lambda loader, suffix, node: None)
+
+
+def _by_folder(files: dict) -> Download:
+    """A folder for each student, called after the student."""
+    handed = [
+        Handed(path, PurePosixPath(path).name, (PurePosixPath(path).parts[0],), files[path], order=(_attempt(path),))
+        for path in files
+        if len(PurePosixPath(path).parts) > 1
+    ]
+    return Download("folders", handed, [path for path in files if len(PurePosixPath(path).parts) == 1])

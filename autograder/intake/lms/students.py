@@ -1,0 +1,181 @@
+"""The students of a class: `roster.csv` in the class's folder, and the lists that Canvas, Moodle and Gradescope export."""
+
+import csv
+import io
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from autograder import settings
+from autograder.files import write_atomically
+from autograder.intake.places import is_usable, listed
+
+COLUMNS = ("id", "name", "email", "section", "also", "left")
+# What a column is called, in our own file and in those of Canvas, Moodle and Gradescope; the first that has a value counts.
+_IDS = ("id", "sis login id", "username", "sis user id", "sid", "student id", "id number")
+_NUMBERS = ("sis login id", "sis user id", "username", "sid", "id number", "identifier", "canvas id")
+_NAMES = ("name", "student", "full name")
+_FIRST, _LAST = ("first name", "firstname", "given name"), ("last name", "surname", "lastname", "family name")
+_EMAILS = ("email", "email address", "e-mail")
+_SECTIONS = ("section", "sections", "groups", "group")
+_NOBODY = re.compile(
+    r"\s*points possible|student, test$|test student$", re.IGNORECASE
+)  # rows of Canvas that are no students
+
+
+@dataclass(frozen=True)
+class Student:
+    """One student of a class.
+
+    Attributes:
+        id: the name of the folder in `submitted/`, and the student's id in nbgrader's gradebook.
+        name: as the learning management system writes it, "Jane Doe" or "Doe, Jane".
+        also: what else identifies the student there: numbers and logins.
+        left: whether the student has left the class, and is in no table any more.
+    """
+
+    id: str
+    name: str = ""
+    email: str = ""
+    section: str = ""
+    also: tuple[str, ...] = ()
+    left: bool = False
+
+    @property
+    def first_and_last(self) -> tuple[str, str]:
+        """The two parts of the name, for nbgrader's gradebook."""
+        if "," in self.name:
+            last, _, first = self.name.partition(",")
+            return first.strip(), last.strip()
+        first, _, last = self.name.rpartition(" ")
+        return first.strip(), last.strip()
+
+
+def roster_file() -> Path:
+    """Where the class's students are listed."""
+    return settings.class_folder() / "roster.csv"
+
+
+def students() -> list[Student]:
+    """The class's students, also those who have left; none where there is no list.
+
+    Raises:
+        KitError: the list cannot be used.
+    """
+    file = roster_file()
+    return read(file) if file.exists() else []
+
+
+def left() -> set[str]:
+    """The ids of those who have left the class."""
+    return {one.id for one in students() if one.left}
+
+
+def read(file: Path) -> list[Student]:
+    """The students in our own list, or in one that Canvas, Moodle or Gradescope has exported.
+
+    Raises:
+        KitError: the file has no column that names students, or two rows share an id.
+    """
+    found = [student for row in rows(file) if (student := _student(row))]
+    if not found:
+        wanted = "a column id (or SIS Login ID, Username, SID, ID number, ID, Email) and one with names"
+        raise settings.KitError(f"{file} lists no students: it needs {wanted}.")
+    twice = [one for one, count in Counter(student.id for student in found).items() if count > 1]
+    if twice:
+        raise settings.KitError(f"{file} has more than one row with the id {listed(sorted(twice))}.")
+    unusable = [student.id for student in found if not is_usable(student.id)]
+    if unusable:
+        raise settings.KitError(f"{file}: {listed(unusable)} cannot be used as an id, as no folder can be called that.")
+    return found
+
+
+def rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a table as an LMS or a spreadsheet exports it; columns are called in small letters.
+
+    Raises:
+        KitError: the file cannot be read as a table.
+    """
+    data = file.read_bytes()
+    for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252"):
+        try:
+            text = data.decode(encoding)
+            break
+        except UnicodeDecodeError:
+            continue
+    else:
+        raise settings.KitError(f"{file} is no table of text: export it as CSV.")
+    head = text.partition("\n")[0]
+    delimiter = max(",;\t", key=head.count)
+    table = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        return [{(name or "").strip().lower(): _text(value) for name, value in row.items()} for row in table]
+    except csv.Error as error:
+        raise settings.KitError(f"{file} cannot be read as a table ({error}).") from None
+
+
+def _text(value) -> str:
+    return value.strip() if isinstance(value, str) else ""
+
+
+def _first(row: dict[str, str], names: Iterable[str]) -> str:
+    return next((row[name] for name in names if row.get(name)), "")
+
+
+def _student(row: dict[str, str]) -> Student | None:
+    """The student of one row; None for a row that is none."""
+    name = _first(row, _NAMES) or f"{_first(row, _FIRST)} {_first(row, _LAST)}".strip()
+    email = _first(row, _EMAILS)
+    canvas = "student" in row  # the gradebook of Canvas, in which ID is a number of its own
+    own = _first(row, [one for one in _IDS if not (canvas and one == "id")])
+    id = own or email.partition("@")[0] or (row.get("id", "") if canvas else "")
+    if not id or _NOBODY.match(name):
+        return None
+    also = [*row.get("also", "").split(), *(row[one] for one in _NUMBERS if row.get(one))]
+    also += [row["id"]] if canvas and row.get("id") else []
+    also = [re.sub(r"^participant\s+", "", one, flags=re.IGNORECASE) for one in also]
+    others = tuple(dict.fromkeys(one for one in also if one != id))
+    id = unicodedata.normalize("NFC", id)
+    return Student(
+        id, name, email, _first(row, _SECTIONS), others, row.get("left", "").lower() in ("yes", "1", "true", "x")
+    )
+
+
+def write(found: Iterable[Student]) -> Path:
+    """Writes the class's list of students."""
+    out = io.StringIO(newline="")
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(COLUMNS)
+    for one in found:
+        table.writerow([one.id, one.name, one.email, one.section, " ".join(one.also), "yes" if one.left else ""])
+    settings.make_class_folder()
+    return write_atomically(roster_file(), out.getvalue())
+
+
+def merged(known: list[Student], new: list[Student]) -> tuple[list[Student], list[str]]:
+    """A class after a newer list: new students are added, known ones are brought up to date, nobody is removed.
+
+    Returns:
+        the students, and sentences on what has changed.
+    """
+    before, after = {one.id: one for one in known}, {one.id: one for one in new}
+    whole = {}
+    for id, old in before.items():
+        fresh = after.get(id, old)
+        whole[id] = replace(
+            old,
+            **{field: getattr(fresh, field) or getattr(old, field) for field in ("name", "email", "section")},
+            also=tuple(dict.fromkeys(old.also + fresh.also)),
+        )
+    added = [one for id, one in after.items() if id not in before]
+    whole |= {one.id: one for one in added}
+    gone = [one.id for id, one in before.items() if id not in after and not one.left]
+    said = [f"{len(added)} new: {listed([one.id for one in added])}."] if added else []
+    if known and gone:
+        verb, stays = ("is", "stays") if len(gone) == 1 else ("are", "stay")
+        how = "`roster --remove ID` takes a student out."
+        said.append(f"{listed(gone)} {verb} not in this list and {stays}; {how}")
+    return list(whole.values()), said
