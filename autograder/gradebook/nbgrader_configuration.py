@@ -13,6 +13,7 @@ from nbgrader.api import Gradebook
 from nbgrader.apps.api import NbGraderAPI
 from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
+from nbgrader.preprocessors import AssignLatePenalties
 from traitlets import TraitError
 from traitlets.config import Config
 from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
@@ -158,6 +159,7 @@ def configure(config: Config) -> Config:
     _show_safely(config)
     config.Application.log_level = "WARN"
     _read_times_as_grade_does()
+    _follow_the_deadlines()
     settings.make_class_folder()
     return config
 
@@ -180,6 +182,11 @@ def _read_times_as_grade_does() -> None:
     NbGraderAPI.get_submitted_timestamp = lambda self, unit, student: self.coursedir.get_existing_timestamp(
         self.coursedir.format_path(self.coursedir.submitted_directory, student, unit)
     )
+
+
+def _follow_the_deadlines() -> None:
+    """Unless the instructor has chosen another plugin, late penalties are those of the class's deadlines."""
+    AssignLatePenalties.plugin_class.default_value = "autograder.nbgrader_plugin.lateness.ByDeadlines"
 
 
 def gradebook_of(url: str) -> Gradebook:

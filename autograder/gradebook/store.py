@@ -5,7 +5,8 @@ import logging
 import time
 import warnings
 from contextlib import contextmanager
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import sqlalchemy
@@ -24,6 +25,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder import settings
 from autograder.files import write_atomically
+from autograder.gradebook.deadlines import deadlines
 from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
 from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
@@ -216,6 +218,7 @@ def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
     stamp = _handed_in_at(outcome)
     gradebook.update_or_create_student(student)
     gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
+    grant(gradebook, unit, student)
     notebook = gradebook.find_submission_notebook(unit, unit, student)
     for grade in notebook.grades:
         grade.auto_score = outcome["scores"].get(grade.name, 0)
@@ -225,6 +228,66 @@ def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
         comment.auto_comment = outcome["comments"].get(comment.name)
     gradebook.db.flush()
     _penalise(gradebook, unit, student, notebook)
+
+
+def grant(gradebook: Gradebook, unit: str, student: str) -> None:
+    """Enters when a unit is due, and how much longer a student has, where the class's deadlines say so.
+
+    Raises:
+        KitError: the deadlines cannot be used.
+    """
+    rules = deadlines()
+    if rules and unit in rules.due:
+        submission = gradebook.find_submission(unit, student)
+        submission.assignment.duedate = rules.due[unit]
+        submission.extension = rules.granted(student, unit) or None
+        gradebook.db.flush()
+
+
+def apply_deadlines(unit: str) -> None:
+    """Enters due date, extensions and penalties of all that was handed in anew, as the rules are now.
+
+    Raises:
+        KitError: the deadlines cannot be used, or the gradebook cannot be used or stays locked.
+    """
+
+    def apply(gradebook):
+        for submission in gradebook.assignment_submissions(unit):
+            grant(gradebook, unit, submission.student_id)
+            for notebook in submission.notebooks:
+                _penalise(gradebook, unit, submission.student_id, notebook)
+        gradebook.db.commit()
+
+    if deadlines():
+        _patiently(apply)
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """How late a student's work was beyond all that was granted, what was granted, and the points that it costs."""
+
+    seconds: float
+    granted: timedelta
+    penalty: float
+
+
+def lateness(unit: str) -> dict[str, Lateness]:
+    """Of each student whose work came after the due date, or who lost points for it.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def read(gradebook):
+        found = {}
+        for one in gradebook.assignment_submissions(unit):
+            granted, due = one.extension or timedelta(0), one.assignment.duedate
+            penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
+            if penalty or (due and one.timestamp and one.timestamp > due):
+                found[one.student_id] = Lateness(one.total_seconds_late, granted, penalty)
+        return found
+
+    return _patiently(read)
 
 
 def _handed_in_at(outcome: dict) -> datetime | None:

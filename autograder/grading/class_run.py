@@ -74,6 +74,7 @@ def grade(
         earlier.note(others)
         lost = _lost(unit, journal, others)
         keep(unit, journal, ())
+        store.apply_deadlines(unit)
         for sentence in [*found.notes, *earlier.told(), *([_told(lost)] if lost else [])]:
             tell(sentence)
         journal.compact()
@@ -97,7 +98,7 @@ def _told(lost: list[str]) -> str:
 def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
     """What was handed out (released cells, and code cells that need no pictures when unchanged), and what was handed in."""
     released, plain = store.released(unit), []
-    store.late_penalties()  # a configuration that cannot be used is told before any work is done
+    store.late_penalties()  # a configuration or deadlines that cannot be used is told before any work is done
     file = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
     if file.exists():
         assignment = nbformat.read(file, as_version=4)

@@ -110,8 +110,14 @@ class SaveMarks(SaveAutoGrades):
     """Takes the place of nbgrader's SaveAutoGrades: an exercise that grading could not judge is left to be marked by hand."""
 
     def preprocess(self, nb, resources):
+        from autograder.gradebook.store import grant
+
         self._by_hand = nb.metadata.get("course", {}).get("by_hand", [])
-        return super().preprocess(nb, resources)
+        saved, where = super().preprocess(nb, resources), resources["nbgrader"]
+        with gradebook_of(where["db_url"]) as gradebook:
+            grant(gradebook, where["assignment"], where["student"])
+            gradebook.db.commit()
+        return saved
 
     def _add_score(self, cell, resources):
         from autograder.intake.marked_cells import is_test_of
