@@ -44,9 +44,14 @@ attacks: .venv/installed
 	$(PYTHON) -m venv .venv
 	@touch $@
 
-.venv/installed: requirements.txt | .venv/python
+.venv/installed: requirements.txt | .venv/python $(BIN)/attention-course
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.txt
 	@touch $@
+
+# The course is run from its folder and not installed, so that nothing but this command finds it from elsewhere.
+$(BIN)/attention-course: | .venv/python
+	@printf '#!/bin/sh\nPYTHONPATH="%s" exec "%s/python" -m autograder "$$@"\n' "$(CURDIR)" "$(CURDIR)/$(BIN)" > $@
+	@chmod +x $@
 
 .venv/installed-for-tests: requirements-test.txt requirements-book.txt .venv/installed
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-test.txt -r requirements-book.txt

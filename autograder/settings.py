@@ -5,6 +5,7 @@ import os
 import re
 import secrets
 import tomllib
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 
@@ -41,19 +42,39 @@ def find_unit(name: str, among: list[str] | None = None) -> str:
         among: the units that are meant, if not those of the course.
 
     Raises:
-        KitError: there is none; the message lists those there are.
+        KitError: there is none; the message tells the nearest and lists those there are.
     """
     known = units() if among is None else among
     for unit in known:
-        if name in (unit, unit[:2], unit[:2].lstrip("0")):
+        if name in (unit, unit[:2], unit[:2].lstrip("0"), unit[3:]):
             return unit
-    raise KitError(f"no unit is called {name!r}; there are: {', '.join(known)}")
+    near = get_close_matches(name, [*known, *(unit[3:] for unit in known)], 1)
+    meant = f"did you mean {near[0]!r}? There are" if near else "there are"
+    raise KitError(f"no unit is called {name!r}; {meant}: {', '.join(known)}")
+
+
+def find_units(names: list[str]) -> list[str]:
+    """The full names of several units; "all" means each of the course.
+
+    Raises:
+        KitError: there is no such unit.
+    """
+    return units() if names == ["all"] else list(dict.fromkeys(find_unit(name) for name in names))
 
 
 @cache
+def _project() -> dict:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
 def table() -> dict:
     """The table [tool.course] of pyproject.toml."""
-    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["course"]
+    return _project()["tool"]["course"]
+
+
+def version() -> str:
+    """The course's version, as pyproject.toml says it."""
+    return _project()["project"]["version"]
 
 
 def class_folder() -> Path:

@@ -14,7 +14,12 @@ from autograder.intake.lms.students import students
 from autograder.intake.submissions import handed_in_at
 
 _KEYS = ("timezone", "grace", "late_days", "penalty", "at_most", "due", "extensions")
-_SPANS = {"minute": timedelta(minutes=1), "hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
+_SPANS = {
+    "minute": timedelta(minutes=1),
+    "hour": timedelta(hours=1),
+    "day": timedelta(days=1),
+    "week": timedelta(weeks=1),
+}
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*(minute|hour|day|week)s?")
 _RATE = re.compile(r"(\d+(?:\.\d+)?)\s*(%|points?)(?:\s*(?:a|an|per|each)\s*(hour|day|week))?")
 _MOST = re.compile(r"(\d+(?:\.\d+)?)\s*(%|points?)")
@@ -116,7 +121,8 @@ def _rules(said: dict) -> Deadlines:
         if known and student not in known:
             raise _Wrong(f"extensions.{student}: nobody in the class has this id.")
         extensions[student] = {
-            _unit(unit): _longer(value, zone, due, unit, f"extensions.{student}.{unit}") for unit, value in units.items()
+            _unit(unit): _longer(value, zone, due, unit, f"extensions.{student}.{unit}")
+            for unit, value in units.items()
         }
     days = said.get("late_days", 0)
     if not isinstance(days, int) or isinstance(days, bool) or days < 0:

@@ -1,10 +1,13 @@
 """Who is in the class, and what they hand in, from the command line alone."""
 
+import re
 import stat
 import zipfile
 
 import pytest
-from conftest import UNIT
+from conftest import ROOT, UNIT
+
+from autograder.gradebook.deadlines import deadlines
 
 CANVAS = 'Student,ID,SIS Login ID,Section\n"Doe, Jane",4711,jdoe,A\n"Berg, Piet",4712,pberg,B\n'
 
@@ -61,3 +64,12 @@ def test_what_cannot_be_meant_is_refused_with_the_nearest_name(listed, kit, argu
 def test_a_class_without_a_list_is_told_how_to_get_one(kit):
     ran = kit("roster")
     assert ran.returncode == 2 and "the list that your LMS exports" in ran.stderr
+
+
+def test_the_documented_deadlines_are_ones_that_can_be_used(kit, class_folder):
+    page = (ROOT / "docs" / "instructors.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(timezone.*?)```", page, re.DOTALL)
+    class_folder.mkdir()
+    (class_folder / "deadlines.toml").write_text(example)
+    found = deadlines()
+    assert len(found.due) == 2 and found.late_days == 3 and found.penalty.of(20, 1) == 2

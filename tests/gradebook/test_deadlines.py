@@ -59,7 +59,7 @@ def test_what_the_file_says(rules):
 
 def test_a_due_date_is_in_the_classs_own_time(rules):
     assert rules('timezone = "Europe/Rome"\n[due]\n04 = 2026-03-06T18:00:00').due[FOUR] == datetime(2026, 3, 6, 17)
-    assert rules('[due]\n04 = 2026-03-06T18:00:00+02:00').due[FOUR] == datetime(2026, 3, 6, 16)
+    assert rules("[due]\n04 = 2026-03-06T18:00:00+02:00").due[FOUR] == datetime(2026, 3, 6, 16)
     here = datetime(2026, 3, 6, 18).astimezone().astimezone(UTC).replace(tzinfo=None)
     assert rules("[due]\n04 = 2026-03-06T18:00:00").due[FOUR] == here
 

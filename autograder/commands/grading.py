@@ -1,0 +1,170 @@
+"""Verbs that grade and tell: judge, grade, regrade, feedback, report."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from autograder.settings import KitError, find_unit, find_units
+
+
+def add(verb) -> None:
+    """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
+    judge = verb("judge", _judge, "examine the object that a Python file defines; prints JSON")
+    judge.add_argument("exercise")
+    judge.add_argument("file", type=Path)
+    _add_sandbox(judge)
+    grade = verb("grade", _grade, "grade what is new or changed of a unit's submissions into the gradebook")
+    _add_units(grade)
+    grade.add_argument("--student", help="only this student, whether changed or not")
+    grade.add_argument("--again", action="store_true", help="also what was graded before and has not changed")
+    grade.add_argument(
+        "--missing-as-zero",
+        action="store_true",
+        help="enter 0 where a submission that was graded is gone or can no longer be graded; otherwise its mark stays",
+    )
+    grade.add_argument("--table", action="store_true", help="a line for each student instead of the summary")
+    grade.add_argument("--quiet", action="store_true", help="print only what needs you")
+    grade.add_argument(
+        "--json", action="store_true", help="print the results as JSON, a line for each student and exercise"
+    )
+    _add_workers(grade)
+    regrade = verb("regrade", _regrade, "grade a unit anew after a change, and show whose marks change before writing")
+    regrade.add_argument("unit")
+    regrade.add_argument("--yes", action="store_true", help="write the new marks without asking")
+    _add_workers(regrade)
+    feedback = verb("feedback", _feedback, "write each student's feedback page")
+    _add_units(feedback)
+    feedback.add_argument("--student", help="only this student's")
+    feedback.add_argument("--quiet", action="store_true", help="print nothing")
+    report = verb("report", _report, "write the class report")
+    _add_units(report)
+    report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
+
+
+def _add_units(parser) -> None:
+    parser.add_argument("units", nargs="+", metavar="UNIT", help="such as 04 or 04_attention_layer; several, or all")
+
+
+def _add_sandbox(parser) -> None:
+    parser.add_argument(
+        "--sandbox", metavar="LEVEL", help="bubblewrap, landlock or rlimits; default: the best there is"
+    )
+    parser.add_argument("--accept-weak-sandbox", action="store_true", help="grade even where only rlimits can be had")
+
+
+def _add_workers(parser) -> None:
+    _add_sandbox(parser)
+    parser.add_argument("--workers", type=positive, default=os.cpu_count() or 1, help="processes; default: one a core")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="send the work to a dask.distributed cluster")
+
+
+def positive(text: str) -> int:
+    """A number of processes, submissions or the like: at least 1."""
+    if text.isdecimal() and int(text) > 0:
+        return int(text)
+    raise argparse.ArgumentTypeError(f"{text!r} is no whole number of at least 1")
+
+
+def _device() -> str:
+    """What submissions are examined on: the CPU, the same for everybody, unless COURSE_DEVICE asks for another."""
+    if not os.environ.get("COURSE_DEVICE"):
+        return "cpu"  # torch is not loaded here
+    from utils.device import device
+
+    try:
+        return str(device())
+    except RuntimeError as error:
+        raise KitError(str(error)) from None
+
+
+def _judge(options):
+    from autograder.grading.single_file import judge_file
+    from autograder.sandbox.levels import choose
+
+    device = _device()
+    level = choose(options.sandbox, options.accept_weak_sandbox, device=device)
+    print(json.dumps(judge_file(options.exercise, options.file, level, device), indent=2, ensure_ascii=False))
+
+
+def _warm_up(options):
+    from autograder.grading.workers import local
+
+    if not options.scheduler:
+        local.warm_up()
+
+
+def _options(options):
+    from autograder.grading.class_run import Options
+
+    return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
+
+
+def _grade(options):
+    units = find_units(options.units)
+    _warm_up(options)
+    from autograder.gradebook.store import lateness
+    from autograder.grading.class_run import grade, table
+    from autograder.grading.summary import summary
+    from autograder.intake.misfiled import misfiled
+
+    for unit in units:
+        for sentence in misfiled(unit):
+            _note(sentence)
+        found = grade(unit, _options(options), options.student, options.again, _note, options.missing_as_zero)
+        if options.json:
+            print("\n".join(json.dumps(one, ensure_ascii=False) for one in found))
+        elif options.table or options.student:
+            print(table(found))
+        elif not options.quiet:
+            print("\n".join(summary(unit, found, lateness(unit))))
+        _tell_what_is_left(unit)
+
+
+def _tell_what_is_left(unit: str) -> None:
+    from autograder.gradebook.store import roster
+    from autograder.grading.regrade import outdated
+    from autograder.intake.roster import unusable
+
+    if left_out := unusable(roster()):
+        names = ", ".join(left_out[:5])
+        what = "folder or student is" if len(left_out) == 1 else "folders or students are"
+        _note(f"{len(left_out)} {what} passed over, as such a name cannot be used: {names}. Rename it.")
+    if count := outdated(unit):
+        what = "result comes" if count == 1 else "results come"
+        _note(f"{count} {what} from an earlier version of the exercises or checks: see what `regrade {unit}` says.")
+
+
+def _note(sentence: str) -> None:
+    print(f"autograder: {sentence}", file=sys.stderr)
+
+
+def _regrade(options):
+    _warm_up(options)
+    from autograder.grading.regrade import accept, regrade
+
+    unit = find_unit(options.unit)
+    lines, outcomes = regrade(unit, _options(options))
+    print("\n".join(lines))
+    if options.yes or (sys.stdin.isatty() and input("Write this to the gradebook? [y/N] ").strip().lower() == "y"):
+        accept(unit, outcomes)
+        print("Written.")
+    else:
+        print("Nothing was written; `--yes` writes it.")
+
+
+def _feedback(options):
+    from autograder.reports.feedback import write_feedback
+
+    for unit in find_units(options.units):
+        for file in write_feedback(unit, options.student):
+            if not options.quiet:
+                print(file)
+
+
+def _report(options):
+    from autograder.reports.class_report import write_report
+
+    for unit in find_units(options.units):
+        print(write_report(unit, options.pseudonyms))
