@@ -170,6 +170,7 @@ def _show_safely(config: Config) -> None:
     config.HTMLExporter.preprocessors = ["autograder.reports.safe_html.CleanOutputs"]
     config.HTMLExporter.filters = {
         "markdown2html": "autograder.reports.safe_html.markdown2html",
+        "clean_html": "autograder.reports.safe_html.clean_once",
         "strip_files_prefix": "autograder.reports.safe_html.unchanged",
     }
     config.SanitizeHTML.enabled = True

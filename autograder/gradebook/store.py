@@ -290,6 +290,51 @@ def lateness(unit: str) -> dict[str, Lateness]:
     return _patiently(read)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a student's feedback says beside the marks: the cells that wait for a human, and lateness in words."""
+
+    waiting: frozenset[str] = frozenset()
+    late: str = ""
+
+
+def standing(unit: str, student: str) -> Standing:
+    """How it stands with one student's work.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def read(gradebook):
+        try:
+            submission = gradebook.find_submission(unit, student)
+        except MissingEntry:
+            return Standing()
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        waiting = frozenset(one.name for one in grades if one.needs_manual_grade and one.manual_score is None)
+        return Standing(waiting, _late_in_words(submission))
+
+    return _patiently(read)
+
+
+def _late_in_words(submission) -> str:
+    """ "1 day 2 hours after the due date, of which 15 minutes were granted", or nothing."""
+    due, at = submission.assignment.duedate, submission.timestamp
+    if not due or not at or at <= due:
+        return ""
+    granted = submission.extension or timedelta(0)
+    said = f"{_span(at - due)} after the due date"
+    return said + (f", of which {_span(min(granted, at - due))} were granted" if granted else "")
+
+
+def _span(time: timedelta) -> str:
+    """A length of time in its two largest units."""
+    minutes = -(-time.total_seconds() // 60)
+    parts = [(int(minutes // 1440), "day"), (int(minutes // 60 % 24), "hour"), (int(minutes % 60), "minute")]
+    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
+    return " ".join(told[:2]) or "0 minutes"
+
+
 def _handed_in_at(outcome: dict) -> datetime | None:
     """When the submission that was graded was handed in; one that is gone has left the time beside what was graded."""
     if "kept" in outcome:

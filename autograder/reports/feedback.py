@@ -30,7 +30,27 @@ def _page(unit: str, student: str, records: list[dict]) -> Path:
     if records[0]["state"] not in (MISSING, MALFORMED, WRONG_NOTEBOOK) and graded_file(student, unit).exists():
         if _whole_page(unit, student):
             return file
-    return write_atomically(file, render("feedback.html", unit=unit, student=student, records=records))
+    return write_atomically(file, _short_page(unit, student, records))
+
+
+def _short_page(unit: str, student: str, records: list[dict]) -> str:
+    """What there is to say where no notebook was graded: each sentence once."""
+    return render(
+        "feedback.html",
+        unit=unit,
+        title=unit,
+        student=student,
+        parts=[],
+        score=sum(one["points"] for one in records),
+        most=sum(one["max_points"] for one in records),
+        repairs=records[0]["repairs"],
+        messages=list(dict.fromkeys(_without_name(one) for one in records)),
+        styles=None,
+    )
+
+
+def _without_name(record: dict) -> str:
+    return record["message"].removeprefix("✗ ").removeprefix(f"{record['exercise']} · ")
 
 
 @guarded(lambda *_: False)  # the short page tells the student the same, without the notebook around it

@@ -1,40 +1,159 @@
-"""nbgrader's feedback page without network and without scripts."""
+"""The page that a student gets back: points, what is right, and for each exercise the sentence beside the student's code."""
 
-from pathlib import Path
+import re
+import textwrap
+from dataclasses import dataclass
 
-from jinja2 import BytecodeCache, Environment
-from jinja2.bccache import Bucket
 from nbconvert.exporters import HTMLExporter
-from traitlets import default
+from nbconvert.exporters.exporter import Exporter
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
+from pygments.lexers import PythonLexer
 
-TEMPLATES = Path(__file__).parent / "templates"
+from autograder.gradebook.store import Standing, load_results, results_file, standing
+from autograder.intake.guard import guarded
+from autograder.intake.marked_cells import CHECK
+from autograder.reports.pages import render
+from autograder.reports.safe_html import as_html
 
-
-class _Compiled(BytecodeCache):
-    """Templates as they were compiled for an earlier page of this process: each page has an environment of its own."""
-
-    def __init__(self):
-        self.code: dict[str, bytes] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        if bucket.key in self.code:
-            bucket.bytecode_from_string(self.code[bucket.key])
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        self.code[bucket.key] = bucket.bytecode_to_string()
+LONGEST = 20_000  # characters of code that are coloured
+STYLES = {"light": "default", "dark": "github-dark"}
 
 
-_COMPILED = _Compiled()
+@dataclass(frozen=True)
+class Part:
+    """One exercise, or one written question, on the page; what is HTML is safe.
+
+    Attributes:
+        title: the heading in the assignment, such as "4 · Many queries".
+        message: what the check said, or the instructor's comment.
+        state: right, partly, wrong, open (not graded yet) or stretch.
+        work: the student's code or answer, as HTML.
+        task: the assignment's own text with its hints, as HTML.
+    """
+
+    name: str
+    title: str
+    state: str
+    points: float
+    most: float
+    message: str
+    comment: str
+    work: str
+    task: str
 
 
 class FeedbackPage(HTMLExporter):
-    """Takes `mathjax.html.j2` from the kit: nbconvert's loads a script from the network, the kit's allows none."""
+    """Takes the place of nbgrader's page: `feedback`, `nbgrader generate_feedback` and `release_feedback` write this one."""
 
-    @default("template_paths")
-    def _template_paths(self, prune=True, root_dirs=None):
-        return [str(TEMPLATES), *HTMLExporter(config=self.config).template_paths]
+    def from_notebook_node(self, nb, resources=None, **kw):
+        nb, resources = Exporter.from_notebook_node(self, nb, resources, **kw)
+        return page(nb, resources.get("nbgrader", {})), resources
 
-    def _create_environment(self) -> Environment:
-        environment = super()._create_environment()
-        environment.bytecode_cache = _COMPILED
-        return environment
+
+def page(nb, about: dict) -> str:
+    """The page of one graded notebook.
+
+    Args:
+        about: what nbgrader says of it: unit, student, points, penalty.
+    """
+    unit, student = about.get("assignment", about.get("notebook", "")), about.get("student", "")
+    records = _records(unit, student)
+    now = standing(unit, student) if student else Standing()
+    parts = parts_of(nb, records, now.waiting)
+    first = next(iter(records.values()), {})
+    return render(
+        "feedback.html",
+        unit=unit,
+        title=_title(nb) or unit,
+        student=student,
+        parts=parts,
+        score=about.get("score", 0),
+        most=about.get("max_score", 0),
+        open=sum(one.most for one in parts if one.state == "open"),
+        penalty=about.get("late_penalty", 0),
+        late=now.late,
+        repairs=first.get("repairs", []),
+        styles={kind: HtmlFormatter(style=style).get_style_defs(".code") for kind, style in STYLES.items()},
+        messages=[],
+    )
+
+
+def _records(unit: str, student: str) -> dict[str, dict]:
+    """exercise -> what grading found."""
+    if not results_file(unit).exists():
+        return {}
+    return {one["exercise"]: one for one in load_results(unit) if one["student"] == student}
+
+
+def parts_of(nb, records: dict[str, dict], waiting: frozenset[str]) -> list[Part]:
+    """The exercises and questions of a graded notebook, in its order.
+
+    Args:
+        waiting: the cells whose marks a human has not given yet.
+    """
+    work, parts, task = {}, [], ""
+    for cell in nb.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        name = marks.get("grade_id", "")
+        if cell.cell_type == "markdown" and not (marks.get("grade") or marks.get("solution")):
+            task = cell if re.search(r"^## ", cell.source, re.MULTILINE) else task
+        elif marks.get("grade") and marks.get("solution"):
+            parts.append(_part(cell, name, {}, task, as_html(cell.source, cell.get("attachments", {})), waiting))
+        elif marks.get("solution"):
+            work[name] = cell.source
+        elif marks.get("grade") and name.startswith(CHECK):
+            exercise = name.removeprefix(CHECK)
+            parts.append(
+                _part(cell, exercise, records.get(exercise, {}), task, coloured(work.get(exercise, "")), waiting)
+            )
+    return parts
+
+
+def _part(cell, name: str, record: dict, task, work: str, waiting: frozenset[str]) -> Part:
+    marks = cell.metadata.nbgrader
+    points, most = marks.get("score") or 0, marks.get("points") or 0
+    said = record.get("message", "")
+    if not said and cell.cell_type == "code":
+        said = "".join(one.get("text", "") for one in cell.outputs)
+    heading, text = _apart(task.source if task else "")
+    if marks.grade_id in waiting:
+        state = "open"
+    elif not most:
+        state = "right" if record and not record["problem"] else "stretch"
+    else:
+        state = "right" if points >= most else "partly" if points else "wrong"
+    shown = as_html(text, task.get("attachments", {}) if task else {})
+    return Part(name, heading, state, points, most, _body(said), marks.get("comment") or "", work, shown)
+
+
+def _apart(text: str) -> tuple[str, str]:
+    """The last heading of a task, and what stands below it."""
+    *_, before, heading, after = (
+        ["", "", *re.split(r"^## (.*)$", text, flags=re.MULTILINE)[-3:]] if text else ["", "", ""]
+    )
+    return heading.strip(), after or before
+
+
+def _title(nb) -> str:
+    first = nb.cells[0].source.partition("\n")[0] if nb.cells else ""
+    return first.lstrip("# ") if first.startswith("# ") else ""
+
+
+def _body(message: str) -> str:
+    """What a check says, without the line that names the exercise, its lines joined where they were only wrapped."""
+    head, _, rest = message.strip().partition("\n")
+    text = textwrap.dedent(rest) if head.startswith(("✗", "✓")) and rest else message.strip()
+    return re.sub(r"(?<=[^\n]{45})\n(?=[^\s·])", " ", text)
+
+
+def _as_it_stands(error, source: str) -> str:
+    return render("code.html", source=source)
+
+
+@guarded(_as_it_stands)
+def coloured(source: str) -> str:
+    """Python as HTML, with the colours of the page's styles."""
+    if len(source) > LONGEST:
+        raise ValueError("too long")
+    return highlight(source.strip("\n") + "\n", PythonLexer(), HtmlFormatter(cssclass="code")) if source.strip() else ""

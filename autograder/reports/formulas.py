@@ -96,7 +96,8 @@ def picture(tex: str) -> str | None:
     drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}"><path d="{_outline(points, codes)}"/></svg>'
     data = base64.b64encode(drawing.encode()).decode()
     place = (
-        f"width:{(width + 4) / 100:.2f}em;height:{(height + 4) / 100:.2f}em;vertical-align:{-(depth + 2) / 100:.2f}em"
+        f"width:{(width + 4) / 100:.2f}em;height:{(height + 4) / 100:.2f}em;vertical-align:{-(depth + 2) / 100:.2f}em;"
+        "border:0!important"
     )
     if len(data) > LARGEST:
         return None

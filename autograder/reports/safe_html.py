@@ -30,6 +30,15 @@ CLASS = re.compile(
 )  # of formulas and of coloured code, none of the page around
 
 
+class Safe(str):
+    """HTML that has been made safe already; cleaned again, drawn formulas and hints would be lost."""
+
+
+def clean_once(html: str) -> str:
+    """The filter that nbconvert's templates call for HTML of whatever origin."""
+    return html if isinstance(html, Safe) else clean(html)
+
+
 @pass_context
 def markdown2html(context, source: str) -> str:
     """The filter that nbconvert's templates call for a Markdown cell.
@@ -37,12 +46,17 @@ def markdown2html(context, source: str) -> str:
     Links lead to pages and addresses alone; pictures that would be fetched from elsewhere, by which a reader could be
     watched, are named instead. Formulas are drawn.
     """
-    return _rendered(str(source), context.get("cell", {}).get("attachments", {}))
+    return Safe(_rendered(str(source), context.get("cell", {}).get("attachments", {})))
 
 
 def unchanged(text: str) -> str:
     """In the place of nbconvert's filter for addresses that begin with files/, which takes minutes over a long text."""
     return text
+
+
+def as_html(source: str, attachments: dict) -> str:
+    """Markdown that a student may have written, as HTML that does nothing and fetches nothing."""
+    return _rendered(source, attachments)
 
 
 def _as_it_stands(error, source: str, attachments: dict) -> str:

