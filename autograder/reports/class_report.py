@@ -1,27 +1,27 @@
 """The class report: one page on what the class earned, what it misunderstood, and what to look at."""
 
+import csv
 import hashlib
 import hmac
+import io
 from collections import Counter
 from pathlib import Path
-from statistics import StatisticsError, correlation, median
+from statistics import StatisticsError, correlation, mean, median, pstdev
 
 from autograder import settings
 from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.files import write_atomically
 from autograder.gradebook.store import load_results
-from autograder.grading.examined import GRADED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK
+from autograder.grading.examined import GRADED, UNJUDGED
 from autograder.grading.journal import load_outcomes
 from autograder.reports.pages import render
 from autograder.reports.similarity import PUBLISHED, AlikePair, similar_pairs
+from autograder.reports.topics import NOTHING_TO_COUNT, UNFINISHED, topics
 from autograder.sandbox.levels import MEANING
-from utils.checking.refusals import CONFINED
 
 QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
 MOST_PAIRS = 50  # that are listed
-NOTHING_TO_COUNT = (MISSING, MALFORMED, WRONG_NOTEBOOK)  # states that say nothing about an exercise
-_NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, "unfinished", "graded_earlier")  # problems that no lesson is about
 ENOUGH = 5  # students without whom a statistic says nothing
 
 
@@ -34,8 +34,25 @@ def write_report(unit: str, pseudonyms: bool = False) -> Path:
     Raises:
         KitError: the unit is not graded yet.
     """
-    page = render("report.html", **summary(unit, load_results(unit), pseudonyms))
-    return write_atomically(settings.class_folder() / "report" / f"{unit}.html", page)
+    found, folder = summary(unit, load_results(unit), pseudonyms), settings.class_folder() / "report"
+    write_atomically(folder / f"{unit}.csv", _as_csv(found))
+    return write_atomically(folder / f"{unit}.html", render("report.html", **found))
+
+
+def _as_csv(found: dict) -> str:
+    """The table of students for a spreadsheet."""
+    out = io.StringIO(newline="")
+    table = csv.writer(out, lineterminator="\n")
+    table.writerow(["student", "total", "of", *(one["name"] for one in found["exercises"]), "notes"])
+    for one in found["students"]:
+        points = [row["points"] for row in one["row"]]
+        table.writerow([_cell(one["name"]), one["points"], one["max_points"], *points, " ".join(one["states"])])
+    return out.getvalue()
+
+
+def _cell(text: str) -> str:
+    """Text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text[:1] in "=+-@\t" else text
 
 
 def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
@@ -60,7 +77,9 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
         "states": Counter(record["state"] for record in records).most_common(),
         "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
         "by_hand": [(one["student"], one["exercise"]) for one in records if one["state"] == UNJUDGED],
-        "topics": _topics(counted, graded),
+        "totals": _totals(graded),
+        "topics": topics(unit, counted, *_quarters(graded), not pseudonyms),
+        "unfinished": _unfinished(counted, exercises),
         "quarters": QUARTERS,
         "silent": _silent_checks(counted, exercises),
         "pairs": _copies(pairs, called)[:MOST_PAIRS],
@@ -111,6 +130,11 @@ def _student(name: str, row: list[dict]) -> dict:
         "states": sorted({record["state"] for record in row} - {GRADED}),
         "why": row[0]["message"].partition(" · ")[2] if row[0]["state"] in NOTHING_TO_COUNT else "",
         "repairs": row[0]["repairs"],
+        "mistakes": [
+            f"{one['exercise']}: {(one['misconception'] or one['problem']).replace('_', ' ')}"
+            for one in row
+            if one["problem"] and one["state"] not in NOTHING_TO_COUNT
+        ],
     }
 
 
@@ -142,45 +166,29 @@ def _discrimination(scores: dict[str, float], rest: dict[str, float]) -> float |
         return None
 
 
+def _totals(students: list[dict]) -> dict | None:
+    """Mean, median and spread of the totals of those who handed in."""
+    points = [one["points"] for one in students]
+    if not points:
+        return None
+    return {"mean": mean(points), "median": median(points), "spread": pstdev(points), "of": students[0]["max_points"]}
+
+
 def _histogram(students: list[dict]) -> list[dict]:
-    """How many students have which total, in at most ten steps of equal width."""
+    """How many students have which total, in at most twelve steps whose width is a whole number of points."""
     top = students[0]["max_points"] if students else 0
-    steps = int(min(10, top)) or 1
-    counts = Counter(min(steps - 1, int(one["points"] / top * steps)) if top else 0 for one in students)
-    width = top / steps
-    return [{"from": step * width, "to": (step + 1) * width, "students": counts[step]} for step in range(steps)]
-
-
-def _topics(records: list[dict], students: list[dict]) -> list[dict]:
-    """Misconceptions and other problems by how many students have them, most first, each with its sentence.
-
-    What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
-    """
-    taught = [record for record in records if record["problem"] not in _NOT_TAUGHT]
-    counted = Counter((record["exercise"], record["misconception"] or record["problem"]) for record in taught)
-    sentences = {
-        (exercise.name, mistake.name): mistake.sentence
-        for unit in catalogue.units().values()
-        for exercise in unit
-        for mistake in exercise.explanations
-    }
-    quarter, sizes = _quarters(students)
-    spread = Counter(
-        (one["exercise"], one["misconception"] or one["problem"], quarter[one["student"]]) for one in taught
-    )
+    width = next(one for one in (1, 2, 5, 10, 20, 50, 100, 1000) if top <= 12 * one)
+    steps = max(1, -(-int(top) // width))
+    counts = Counter(min(steps - 1, int(one["points"] // width)) for one in students)
     return [
-        {
-            "exercise": exercise,
-            "name": name,
-            "students": count,
-            "sentence": sentences.get((exercise, name), ""),
-            "cells": [
-                {"students": (n := spread[exercise, name, place]), "share": n / sizes[place] if sizes[place] else 0.0}
-                for place in range(4)
-            ],
-        }
-        for (exercise, name), count in sorted(counted.items(), key=lambda item: (-item[1], item[0]))
+        {"from": step * width, "to": min(top, (step + 1) * width), "students": counts[step]} for step in range(steps)
     ]
+
+
+def _unfinished(records: list[dict], exercises: list[str]) -> list[dict]:
+    """The exercises that students left as they were handed out, with how many."""
+    left = Counter(one["exercise"] for one in records if one["problem"] == UNFINISHED)
+    return [{"exercise": name, "students": left[name]} for name in exercises if left[name]]
 
 
 def _quarters(students: list[dict]) -> tuple[dict[str, int], Counter]:
