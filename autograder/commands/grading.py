@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from autograder.intake.places import listed
 from autograder.settings import KitError, find_unit, find_units
 
 
@@ -38,6 +39,14 @@ def add(verb) -> None:
     _add_units(feedback)
     feedback.add_argument("--student", help="only this student's")
     feedback.add_argument("--quiet", action="store_true", help="print nothing")
+    export = verb("export", _export, "write marks as a table, or into a file of your LMS")
+    _add_units(export)
+    export.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="the gradebook that Canvas exports, Moodle's grading worksheet, or another table that names students",
+    )
     report = verb("report", _report, "write the class report")
     _add_units(report)
     report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
@@ -104,7 +113,7 @@ def _options(options):
 def _grade(options):
     units = find_units(options.units)
     _warm_up(options)
-    from autograder.gradebook.store import lateness
+    from autograder.gradebook.marks import lateness
     from autograder.grading.class_run import grade, table
     from autograder.grading.summary import summary
     from autograder.intake.misfiled import misfiled
@@ -161,6 +170,18 @@ def _feedback(options):
         for file in write_feedback(unit, options.student):
             if not options.quiet:
                 print(file)
+
+
+def _export(options):
+    from autograder.reports.export import as_table, into
+
+    for unit in find_units(options.units):
+        said = into(unit, options.into) if options.into else as_table(unit)
+        print(f"{said.file}: {said.filled} marks")
+        if said.pending:
+            _note(f"{len(said.pending)} of these have written answers that are not graded yet: {listed(said.pending)}.")
+        if said.unknown:
+            _note(f"{options.into} does not name {listed(said.unknown)}; their marks are not in it.")
 
 
 def _report(options):

@@ -5,8 +5,7 @@ import logging
 import time
 import warnings
 from contextlib import contextmanager
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import sqlalchemy
@@ -95,7 +94,7 @@ def released(unit: str) -> list[Released]:
         return released_cells(gradebook, unit, unit)
 
     try:
-        return _patiently(read)
+        return patiently(read)
     except MissingEntry:
         raise settings.KitError(
             f"{unit} is not in the gradebook yet: run `python -m autograder release {unit}`."
@@ -114,12 +113,12 @@ def enrol(students: list[Student]) -> None:
             first, last = one.first_and_last
             gradebook.update_or_create_student(one.id, first_name=first, last_name=last, email=one.email or None)
 
-    _patiently(enter)
+    patiently(enter)
 
 
 def roster() -> list[str]:
     """The students that the gradebook knows."""
-    return _patiently(lambda gradebook: [student.id for student in gradebook.students])
+    return patiently(lambda gradebook: [student.id for student in gradebook.students])
 
 
 def save_notebook(outcome: dict) -> Path | None:
@@ -145,7 +144,7 @@ def save_scores(unit: str, outcomes: list[dict]) -> None:
             _enter(gradebook, unit, outcome)
         gradebook.db.commit()
 
-    _patiently(enter)
+    patiently(enter)
 
 
 def not_entered(unit: str, outcomes: dict[str, dict]) -> list[str]:
@@ -156,7 +155,7 @@ def not_entered(unit: str, outcomes: dict[str, dict]) -> list[str]:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
-    held = _patiently(lambda gradebook: _held(gradebook, unit))
+    held = patiently(lambda gradebook: _held(gradebook, unit))
     cells = {cell.grade_id for cell in released(unit) if cell.metadata["grade"]} if outcomes else set()
     entered = {
         student: {name for name in cells if one["scores"].get(name, 0) is not None} for student, one in outcomes.items()
@@ -170,7 +169,7 @@ def marked(unit: str) -> dict[str, dict[str, float]]:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
-    held = _patiently(lambda gradebook: _held(gradebook, unit))
+    held = patiently(lambda gradebook: _held(gradebook, unit))
     return {
         student: found for student, found in held.items() if any(found.values()) or graded_file(student, unit).exists()
     }
@@ -192,7 +191,7 @@ def _held(gradebook: Gradebook, unit: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def _patiently(action):
+def patiently(action):
     """What `action` makes of the gradebook; while another program has locked it, it is tried again for a while.
 
     Raises:
@@ -259,80 +258,7 @@ def apply_deadlines(unit: str) -> None:
         gradebook.db.commit()
 
     if deadlines():
-        _patiently(apply)
-
-
-@dataclass(frozen=True)
-class Lateness:
-    """How late a student's work was beyond all that was granted, what was granted, and the points that it costs."""
-
-    seconds: float
-    granted: timedelta
-    penalty: float
-
-
-def lateness(unit: str) -> dict[str, Lateness]:
-    """Of each student whose work came after the due date, or who lost points for it.
-
-    Raises:
-        KitError: the gradebook cannot be used, or stays locked.
-    """
-
-    def read(gradebook):
-        found = {}
-        for one in gradebook.assignment_submissions(unit):
-            granted, due = one.extension or timedelta(0), one.assignment.duedate
-            penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
-            if penalty or (due and one.timestamp and one.timestamp > due):
-                found[one.student_id] = Lateness(one.total_seconds_late, granted, penalty)
-        return found
-
-    return _patiently(read)
-
-
-@dataclass(frozen=True)
-class Standing:
-    """What a student's feedback says beside the marks: the cells that wait for a human, and lateness in words."""
-
-    waiting: frozenset[str] = frozenset()
-    late: str = ""
-
-
-def standing(unit: str, student: str) -> Standing:
-    """How it stands with one student's work.
-
-    Raises:
-        KitError: the gradebook cannot be used, or stays locked.
-    """
-
-    def read(gradebook):
-        try:
-            submission = gradebook.find_submission(unit, student)
-        except MissingEntry:
-            return Standing()
-        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-        waiting = frozenset(one.name for one in grades if one.needs_manual_grade and one.manual_score is None)
-        return Standing(waiting, _late_in_words(submission))
-
-    return _patiently(read)
-
-
-def _late_in_words(submission) -> str:
-    """ "1 day 2 hours after the due date, of which 15 minutes were granted", or nothing."""
-    due, at = submission.assignment.duedate, submission.timestamp
-    if not due or not at or at <= due:
-        return ""
-    granted = submission.extension or timedelta(0)
-    said = f"{_span(at - due)} after the due date"
-    return said + (f", of which {_span(min(granted, at - due))} were granted" if granted else "")
-
-
-def _span(time: timedelta) -> str:
-    """A length of time in its two largest units."""
-    minutes = -(-time.total_seconds() // 60)
-    parts = [(int(minutes // 1440), "day"), (int(minutes // 60 % 24), "hour"), (int(minutes % 60), "minute")]
-    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
-    return " ".join(told[:2]) or "0 minutes"
+        patiently(apply)
 
 
 def _handed_in_at(outcome: dict) -> datetime | None:

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping
 from statistics import mean, median
 
-from autograder.gradebook.store import Lateness
+from autograder.gradebook.marks import Lateness
 from autograder.intake.places import listed
 from autograder.sandbox import levels
 

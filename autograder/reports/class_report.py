@@ -16,6 +16,7 @@ from autograder.gradebook.store import load_results
 from autograder.grading.examined import GRADED, UNJUDGED
 from autograder.grading.journal import load_outcomes
 from autograder.reports.pages import render
+from autograder.reports.safe_cells import cell
 from autograder.reports.similarity import PUBLISHED, AlikePair, similar_pairs
 from autograder.reports.topics import NOTHING_TO_COUNT, UNFINISHED, topics
 from autograder.sandbox.levels import MEANING
@@ -46,13 +47,8 @@ def _as_csv(found: dict) -> str:
     table.writerow(["student", "total", "of", *(one["name"] for one in found["exercises"]), "notes"])
     for one in found["students"]:
         points = [row["points"] for row in one["row"]]
-        table.writerow([_cell(one["name"]), one["points"], one["max_points"], *points, " ".join(one["states"])])
+        table.writerow([cell(one["name"]), one["points"], one["max_points"], *points, " ".join(one["states"])])
     return out.getvalue()
-
-
-def _cell(text: str) -> str:
-    """Text that no spreadsheet takes for a formula."""
-    return f"'{text}" if text[:1] in "=+-@\t" else text
 
 
 def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:

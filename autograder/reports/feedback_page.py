@@ -10,7 +10,8 @@ from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
-from autograder.gradebook.store import Standing, load_results, results_file, standing
+from autograder.gradebook.marks import Standing, standing
+from autograder.gradebook.store import load_results, results_file
 from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import CHECK
 from autograder.reports.pages import render

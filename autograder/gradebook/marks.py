@@ -1,0 +1,117 @@
+"""What the gradebook says of marks: totals, what a human has not given yet, and lateness."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from nbgrader.api import MissingEntry
+
+from autograder.gradebook.store import patiently
+from autograder.intake.lms.students import left
+
+
+@dataclass(frozen=True)
+class Lateness:
+    """How late a student's work was beyond all that was granted, what was granted, and the points that it costs."""
+
+    seconds: float
+    granted: timedelta
+    penalty: float
+
+
+def lateness(unit: str) -> dict[str, Lateness]:
+    """Of each student whose work came after the due date, or who lost points for it.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def read(gradebook):
+        found = {}
+        for one in gradebook.assignment_submissions(unit):
+            granted, due = one.extension or timedelta(0), one.assignment.duedate
+            penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
+            if penalty or (due and one.timestamp and one.timestamp > due):
+                found[one.student_id] = Lateness(one.total_seconds_late, granted, penalty)
+        return found
+
+    return patiently(read)
+
+
+@dataclass(frozen=True)
+class Marks:
+    """One student's marks of a unit: by cell (None where a human has not given one), penalty, total, and what is pending."""
+
+    cells: dict[str, float | None]
+    penalty: float
+    total: float
+    most: float
+    pending: tuple[str, ...]
+
+
+def marks(unit: str) -> dict[str, Marks]:
+    """The marks of all who are in the class and in the gradebook with this unit, by hand and by machine together.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    gone = left()
+
+    def read(gradebook):
+        found = {}
+        for one in sorted(gradebook.assignment_submissions(unit), key=lambda one: one.student_id):
+            if one.student_id in gone:
+                continue
+            grades = [grade for notebook in one.notebooks for grade in notebook.grades]
+            open_ones = {grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None}
+            cells = {grade.name: None if grade.name in open_ones else grade.score for grade in grades}
+            penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
+            total = sum(value or 0 for value in cells.values()) - penalty
+            found[one.student_id] = Marks(cells, penalty, total, one.max_score, tuple(sorted(open_ones)))
+        return found
+
+    return patiently(read)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a student's feedback says beside the marks: the cells that wait for a human, and lateness in words."""
+
+    waiting: frozenset[str] = frozenset()
+    late: str = ""
+
+
+def standing(unit: str, student: str) -> Standing:
+    """How it stands with one student's work.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def read(gradebook):
+        try:
+            submission = gradebook.find_submission(unit, student)
+        except MissingEntry:
+            return Standing()
+        grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+        waiting = frozenset(one.name for one in grades if one.needs_manual_grade and one.manual_score is None)
+        return Standing(waiting, _late_in_words(submission))
+
+    return patiently(read)
+
+
+def _late_in_words(submission) -> str:
+    """ "1 day 2 hours after the due date, of which 15 minutes were granted", or nothing."""
+    due, at = submission.assignment.duedate, submission.timestamp
+    if not due or not at or at <= due:
+        return ""
+    granted = submission.extension or timedelta(0)
+    said = f"{_span(at - due)} after the due date"
+    return said + (f", of which {_span(min(granted, at - due))} were granted" if granted else "")
+
+
+def _span(time: timedelta) -> str:
+    """A length of time in its two largest units."""
+    minutes = -(-time.total_seconds() // 60)
+    parts = [(int(minutes // 1440), "day"), (int(minutes // 60 % 24), "hour"), (int(minutes % 60), "minute")]
+    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
+    return " ".join(told[:2]) or "0 minutes"

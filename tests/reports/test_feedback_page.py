@@ -1,0 +1,66 @@
+"""The page that a student gets back, in headless Chromium without network: short, true, and readable everywhere."""
+
+import pytest
+from browser import offline_browser, screenshot
+from conftest import UNIT
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def shown(graded):
+    """shown(student, width, dark) opens a student's page; `asked` lists what it asked for."""
+    folder, _ = graded
+    with offline_browser() as browser:
+
+        def open_page(student, width=1280, dark=False):
+            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
+            page.asked = []
+            page.on("request", lambda sent: page.asked.append(sent.url))
+            page.goto((folder / "feedback" / student / UNIT / f"{UNIT}.html").as_uri())
+            return page
+
+        yield open_page
+
+
+def test_points_come_first_and_what_is_open_is_no_zero(shown):
+    page = shown("softmax-over-queries")
+    assert page.locator(".total").inner_text() == "15 of 18 points"
+    assert "2 more are not graded yet" in page.locator("header").inner_text()
+    assert "0 of 2" not in page.locator("#written_scaling").inner_text()
+    screenshot(page, "feedback")
+
+
+def test_a_mistake_is_told_beside_its_code_and_right_code_is_folded(shown):
+    page = shown("softmax-over-queries")
+    wrong = page.locator("#scaled_dot_product_attention")
+    assert "Your weights sum to 1 over the queries" in wrong.locator(".said").inner_text()
+    said, code = (wrong.locator(one).first.bounding_box() for one in (".said", ".code"))
+    assert said["x"] + said["width"] <= code["x"] and abs(said["y"] - code["y"]) < 40
+    assert not page.locator("#attention_scores .code").first.is_visible()
+    page.locator("#attention_scores summary", has_text="Your code").click()
+    assert page.locator("#attention_scores .code").first.is_visible()
+
+
+def test_nothing_contradicts_the_marks(shown):
+    page = shown("right-as-taught")
+    text = page.content()
+    assert "0 of 7" not in text and "Test cell" not in text and "BEGIN HIDDEN TESTS" not in text
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1280, 420])
+def test_it_fits_the_window_and_asks_for_nothing(shown, width, dark):
+    page = shown("right-as-taught", width, dark)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+    assert len([one for one in page.asked if not one.startswith("data:")]) == 1
+    screenshot(page, f"feedback-{width}-{'dark' if dark else 'light'}")
+
+
+def test_a_good_hand_in_takes_about_two_screens(shown):
+    assert shown("right-as-taught").evaluate("document.documentElement.scrollHeight") < 2.5 * 900
+
+
+def test_where_there_was_nothing_to_grade_the_reason_is_told_once(shown):
+    page = shown("notebook-cut-off")
+    assert page.locator(".said").count() == 1 and "cut off" in page.locator(".said").inner_text()
