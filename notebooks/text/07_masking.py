@@ -269,10 +269,10 @@ for m_new, row in enumerate(later.int().tolist()):
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
 # with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
 # result; lesson 09 explains what this **residual connection** is good for. The mask enters in `LanguageModel`, below.
-# It inherits two methods from a folded cell: `embed` turns tokens into vectors, and `run` sends these through the
-# layers under a mask. The folded cell after it trains `model`, with the correct mask, by a function `trained`, which
-# returns a model and its losses. We train on English sentences of 3 to 12 tokens from the course's translation data;
-# not every sentence ends with a full stop, but a full stop counts as a token.
+# Its methods `embed` (tokens to vectors) and `run` (vectors through the layers, under a mask) are in a folded cell, as
+# is the training: `trained` returns a model and its losses, and `model` has the correct mask. We train on English
+# sentences of 3 to 12 tokens from the course's translation data; not every sentence ends with a full stop, but a full
+# stop counts as a token.
 
 # %% tags=["fold"]
 # @title Defines Layer, Network
@@ -629,13 +629,11 @@ show(
 # agree on a convention: the weights, the output and the gradient are all 0. A second `masked_fill`, after the softmax,
 # achieves this and changes nothing in the other rows.
 #
-# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, because it can reach the gradient. To
-# show this, we take a loss that reads only the outputs of the three real tokens. The table below counts the NaN entries
-# in the gradients of the three matrices for three ways of masking: filling in $-\infty$ before the softmax; both fills,
-# which the next cell defines as `masked_softmax`; and *adding* $-\infty$ to the scores, followed by the same second
-# fill. The lines under the table show how three other ways treat the row of the first *[PAD]*: the output of PyTorch's
-# function ($D_V = 3$ numbers), the output of its module, which we build for 4 features, and the five *weights* with
-# $-10^9$ as the score.
+# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, because it can reach the gradient. We
+# take a loss that reads only the three real tokens, and count the NaN in its gradients for three ways of masking:
+# $-\infty$ *filled in* before the softmax; the same with a second fill after it (`masked_softmax`, below); and
+# $-\infty$ *added* to the scores, with the second fill. The lines under the table show what three other ways make of
+# the row of the first *[PAD]*.
 
 
 # %%
@@ -674,11 +672,11 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 
 # %% [markdown]
 # If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite:
-# the backward pass multiplies the weights of the *[PAD]* rows, which are NaN, by a gradient of 0, and
-# $\text{NaN} \cdot 0$ is NaN. After one step of training all of $W_V$ is NaN, and so is the next loss. The second fill
-# makes these weights 0, and $W_V$ is saved. But the softmax of a fully masked row also sends NaN back to its scores.
-# Filling stops it, because an overwritten score gets no gradient; adding $-\infty$ lets it through to $W_Q$ and $W_K$
-# (third row). With both fills no NaN is left.
+# the backward pass multiplies the weights of the *[PAD]* rows, which are NaN, by a gradient of 0, and $\text{NaN} \cdot
+# 0$ is NaN. After one step of training all of $W_V$ is NaN, and so is the next loss. The second fill makes these
+# weights 0, and $W_V$ is saved. The softmax of a fully masked row also sends NaN back to its *scores*. Where $-\infty$
+# was filled in, it ends there, because an overwritten score passes no gradient on: $W_Q$ and $W_K$ are clean in the
+# first two rows. Where $-\infty$ was added, the NaN reaches them (third row). With both fills no NaN is left.
 #
 # PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
 # the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
@@ -689,14 +687,7 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # <details><summary>Going further: where these NaN entries come from, and why −∞ is filled in and not added</summary>
 #
 # In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of
-# that query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their
-# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. As the loss becomes NaN only one step later, one looks for the
-# mistake in the wrong place.
-#
-# The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient of the values. The *first* one
-# stops the NaN that the softmax sends back to the scores: `masked_fill` passes no gradient to the entries that it has
-# overwritten. An addition gives the same weights but passes every gradient on, including the NaN from the softmax of a
-# fully masked row, as the third row of the table shows.
+# that query's output. As the loss becomes NaN only one step later, one looks for the mistake in the wrong place.
 #
 # PyTorch's module gives NaN when it also returns the attention weights, as it does by default. With
 # `need_weights=False` it calls the function instead, which gives 0, and the output is then the bias of the module's
@@ -908,7 +899,8 @@ assert shares["causal"] > 0.9 and shares["off by one"] < 0.4
 print("\nshare of known pairs:", ", ".join(f"{name} {value:.2f}" for name, value in shares.items()))
 
 # %% [markdown]
-# The leaking model cannot write: it has learned to copy, and during generation there is no next token to copy.
+# The leaking model cannot write: it has learned to copy, and during generation there is no next token to copy. Probably
+# it copies the newest token that it can find, the one just written.
 #
 # **Is this a matter of one seed?** In a stored run we trained both models with each of five seeds, and for twice as
 # many steps; `COURSE_FULL=1` repeats it.
@@ -991,8 +983,8 @@ def layer_with(mask, W_Q, W_K, W_V):
     return lambda X: F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, attn_mask=mask)
 
 
-# %% tags=["fold", "nbval-check-output"]
-# @title Defines through_softmax · The same layer, with a softmax over the features of each output
+# %% tags=["fold", "nbval-check-output"] label="prints the table below"
+# @title Prints the table below
 layer = layer_with(mask, W_Q, W_K, W_V)
 
 
@@ -1173,7 +1165,7 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 # rounded to 0 and 1. So we try several random inputs, and count a pair as dependent if any of them shows a derivative
 # other than 0. The layer `rarely` leaks on purpose: it adds to each output what a ReLU lets through of the next input,
 # and it does so only where a feature of that input exceeds 2.5, which is rare. This makes four leaks, one for each
-# position but the last, which `roll` gives the first input instead.
+# position but the last. (`roll` gives the last position the first input, which is not in its future.)
 
 
 # %%
@@ -1235,16 +1227,10 @@ sky_names = ["[START]", "we", "see", "the", "sky"]
 def circled(J, shift, title, axes, **options):
     """Where J is not 0; in each row m the token that it has to predict is circled, the input m + shift."""
     panel(J > 0, title, axes, sky_names, sky_names, least=1, **INPUTS, **options)
-    for m, n in (J == 0).nonzero().tolist():
-        axes.fill([n - 0.5, n + 0.5, n + 0.5, n - 0.5], [m - 0.5, m - 0.5, m + 0.5, m + 0.5], color="#E4E4E4")
     for m in range(len(J) - shift):
-        ring = {
-            "markersize": 29,
-            "markerfacecolor": "none",
-            "markeredgecolor": plots.VERMILLION,
-            "markeredgewidth": 2.5,
-        }
-        axes.plot(m + shift, m, "o", **ring)
+        for colour, width in (("black", 4.5), ("white", 2.5)):  # white on black, to be seen on any ground
+            ring = {"markersize": 29, "markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": width}
+            axes.plot(m + shift, m, "o", **ring)
 
 
 figure, panels = plots.canvas(13.5, 3.7, 3)
@@ -1254,13 +1240,13 @@ circled(found["causal"], 0, "causal mask, targets not shifted", panels[2])
 show(
     figure,
     "Which inputs the logits of untrained models depend on; circled in each row is the token that it has to predict. Causal mask: "
-    "the circles are on grey cells, which are exactly zero. Mask off by one: on ones. Causal mask with targets that are not shifted: they are "
+    "the circles are on dark cells, which are exactly zero. Mask off by one: on ones. Causal mask with targets that are not shifted: they are "
     "on the diagonal, again on ones.",
 )
 
 
 # %% [markdown]
-# **Figure 10.** Which inputs the logits of untrained models depend on: 1 where $J_{mn}$ is not 0; in the grey cells it
+# **Figure 10.** Which inputs the logits of untrained models depend on: 1 where $J_{mn}$ is not 0; in the dark cells it
 # is exactly 0. The target of each position is circled, and a 1 in a circle means that the model can read its own
 # target.
 #
@@ -1270,8 +1256,8 @@ show(
 # the very token that is fed in there (question 2 of lesson 01). The model is as causal as before, and still it can copy
 # every target.
 #
-# A second test needs no derivatives: cut the sequence off after position $m$, and see whether output $m$ changes. It
-# also finds leaks that no derivative shows, as in "Going further" below.
+# Other tests need no derivatives: change the tokens after position $m$, or cut them off, and see whether output $m$
+# changes. Cutting also finds leaks that no derivative shows, as in "Going further" below.
 #
 # Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
 # nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in generation. But in
