@@ -377,8 +377,9 @@ show(
 # %% [markdown]
 # **Figure 4.** Teacher forcing uses the same tokens twice: as the tokens that the decoder should predict (top row) and
 # as its input (bottom row), shifted by one position, so that the decoder never sees a token before it has had to
-# predict that token. In the middle is what it might predict itself. At $t = 2$ it makes a mistake, which enters the
-# loss; but as the dotted arrows show, the next step is fed the *correct* token.
+# predict that token. In the middle is what it might predict itself. At $t = 2$ its likeliest token is wrong, so the
+# loss there is at least $\log 2$; the other steps add theirs, too. As the dotted arrows show, the next step is fed the
+# *correct* token.
 #
 # A common mistake is to forget this shift; question 2 at the end asks what happens then.
 #
@@ -457,7 +458,7 @@ y_batch = torch.tensor([[9, 4, 7, STOP], [5, STOP, PAD, PAD], [8, 3, STOP, PAD]]
 
 real = y_batch != PAD  # [B, T_y], True at tokens
 log_P = logits.log_softmax(dim=-1)  # [B, T_y, V]
-loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()
+loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()  # [9, V] and [9, 1] -> [9, 1], the real tokens
 loss_torch = F.cross_entropy(logits.flatten(0, 1), y_batch.flatten(), ignore_index=PAD)
 
 # %% tags=["fold", "nbval-check-output"]
@@ -611,7 +612,7 @@ assert reached["trained"] > 2 * reached["untrained"]
 
 # %% [markdown]
 # Both ratios are now several times as large: the encoder has learned to keep the first of five tokens, as the straight
-# path of Figure 1 allows. The ratio of the gradients may even exceed 1: the last hidden state then depends more
+# path of Figure 1 allows. The ratio of the gradients may even exceed 1: the sum of its numbers then depends more
 # strongly on *we*, four steps back, than on the `[STOP]` just read. Whether it can keep a long sentence is the question
 # of the section after next.
 
@@ -937,9 +938,9 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Token accuracy and BLEU of greedy translations of new sentences in the stored run, by the number of
-# words: means and ranges over three seeds. The dotted line marks one half; each point stands at the middle of its
-# group. The decoder without a source always writes the same sentence: this is the floor for greedy decoding. The table
-# above has the left panel's means.
+# words: means and ranges over three seeds. Each point is drawn at the middle of its group; the dotted line on the left
+# marks one half. The decoder without a source always writes the same sentence: this is the floor for greedy decoding.
+# The table above has the left panel's means.
 #
 # The curves of all translators fall as the sentences get longer. The two larger widths are enough for short sentences,
 # which come out almost without a mistake. Increasing the width, which enlarges both GRUs along with $c$, does not
@@ -966,8 +967,8 @@ causes = {
 }
 tone = TONES["width 256"]
 looks = {
-    "colours": dict(zip(causes, (tone, tone, plots.BLACK, plots.BLACK))),
-    "styles": dict(zip(causes, ("D-", "^--", "o-", "s--"))),
+    "colours": dict(zip(causes, (tone, tone, tone, plots.BLACK))),
+    "styles": dict(zip(causes, ("D-", "^--", "o-.", "s--"))),
 }
 figure, (axes,) = plots.canvas(10, 3.8)
 by_words(causes, axes, y_label="token accuracy", legend=False, **looks)
@@ -1000,20 +1001,19 @@ show(
 # Three conclusions follow.
 #
 # - **Correct prefixes help.** With teacher forcing the widest translator predicts more than twice as many tokens of the
-#   longest sentences correctly as with greedy decoding. The cost of exposure bias is at most as large as this gain,
-#   because a correct prefix helps in two other ways as well. It rules out the shifts by which one missing token makes
-#   all later ones count as wrong, and it gives tokens away: even the decoder without a source predicts more than a
-#   quarter of all tokens correctly.
+#   longest sentences correctly as with greedy decoding. This gain is an upper bound on the cost of exposure bias, since
+#   it has two other sources: a correct prefix rules out the shifts by which one missing token makes all later ones
+#   count as wrong, and it gives tokens away: even the decoder without a source predicts more than a quarter of all
+#   tokens correctly.
 # - **Generalisation is not the main problem.** On sentences that were drawn in training the translator does better
 #   than on new ones, but its accuracy drops as well: it has not learned the long ones in the first place.
 # - **The longer the sentence, the smaller the share of it that comes through $c$.** Neither correct prefixes nor
-#   familiar sentences stop the drop. Long sentences are no harder to guess than short ones, since the floor hardly
-#   changes with the length; what falls is the distance above the floor. The last rows of the table rescale it: an
-#   accuracy $a$ becomes $(a - f) / (1 - f)$, where $f$ is the floor, which gives 0% at the floor and 100% for a perfect
-#   score. A long sentence still gets more tokens through than a short one, but a smaller share of its tokens. On the
-#   shortest sentences, the two wider translators go nearly all the way from the floor to a perfect score, whereas on
-#   the longest sentences the narrowest translator covers less than a third of this distance and the widest about two
-#   thirds.
+#   familiar sentences stop the drop. Long sentences are no harder to guess than short ones: the floor hardly changes
+#   with the length. What falls is the distance above it. The rows *above the floor* of the table give it as a share,
+#   $(a - f) / (1 - f)$ for an accuracy $a$ and the floor $f$: 0% at the floor, 100% for a perfect score. On the
+#   shortest sentences, the two wider translators go nearly all the way; on the longest, the narrowest covers less than
+#   a third of the distance and the widest about two thirds. A long sentence still gets more tokens through than a short
+#   one, but a smaller share of its tokens.
 #
 # ### Is the vector full, or is it hard to pack?
 #
@@ -1029,8 +1029,8 @@ longer = {
 beside = {f"width 128, {name}": found for name, found in longer.items()}
 beside |= {f"width 256, {LONG_STEPS:,} steps": stored("accuracy")["width 256"]}
 looks = {
-    "colours": dict(zip(beside, ("#B7A5DB", "#7B5FB8", "#3D2A75", TONES["width 256"]))),
-    "styles": dict(zip(beside, ("v-", "s-", "P--", "D:"))),
+    "colours": dict(zip(beside, (*[TONES["width 128"]] * 3, TONES["width 256"]))),
+    "styles": dict(zip(beside, ("v:", "o-", "P--", "D-"))),
 }
 figure, (axes,) = plots.canvas(10, 3.8)
 by_words(beside, axes, y_label="token accuracy", legend=False, **looks)
@@ -1043,12 +1043,12 @@ show(
     figure,
     "Token accuracy of width 128 over the number of words. After 300 steps it falls from one half to almost nothing, after "
     "1,200 steps from near 1 to a quarter, and after 4,800 steps it stays near 1 up to 14 words and falls to one half. A "
-    "dotted brown curve with diamonds, width 256 after 1,200 steps, lies between the last two.",
+    "brown curve with diamonds, width 256 after 1,200 steps, lies between the last two.",
 )
 
 # %% [markdown]
 # **Figure 11.** Token accuracy of translators of width 128 on new sentences: means and ranges over three seeds, but a
-# single seed (dashed) for 4,800 steps. The dotted brown line is repeated from Figure 9.
+# single seed (dashed) for 4,800 steps. Both curves for 1,200 steps are repeated from Figure 9.
 #
 # Longer training moves the drop as well, and quite far: after 4,800 steps (one seed) a vector of 128 numbers carries
 # more than one of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer

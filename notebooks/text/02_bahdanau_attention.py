@@ -222,8 +222,8 @@ show(
 # %% [markdown]
 # **Figure 2.** Three steps of a decoder with made-up scores; the numbers below the encoder states are the weights. The
 # encoder states stay the same; the decoder state changes from step to step, and with it the weights, so each output
-# token gets a different context vector. *Vediamo* means "we see", so here the first context vector mixes mainly two
-# states.
+# token gets a different context vector. *Vediamo* means "we see", and *il* must be masculine because *cielo* is: these
+# two context vectors mix mainly two states each.
 #
 # Because the scores, the softmax and the weighted sum can all be differentiated, nobody has to tell the network which
 # positions it should attend to. The loss compares the predicted tokens with the right ones, and its **gradient**, which
@@ -438,9 +438,9 @@ class AttentionTranslator(nn.Module):
 # %% [markdown]
 # The next cell, folded, defines the translator of lesson 01, the two controls and the loss. The context vector of a
 # control is the same at every step, so its decoder can run in a single call of `nn.GRU`, which is faster and gives the
-# same result. The cell after it runs the first 40 training steps of a translator with attention. There are two sizes: a
-# *small model*, quick to train, into which we look once it is fully trained (Figures 4 and 6), and *large models* from
-# a stored run, which we compare (Figures 3 and 5).
+# same result. The cell after it tries the training out, with 40 steps only. There are two sizes: a *small model*
+# (`seeing` in the code), quick to train, into which we look (Figures 4 and 6), and *large models* from a stored run,
+# which we compare (Figures 3 and 5).
 
 
 # %% tags=["fold"]
@@ -530,8 +530,8 @@ _, losses, fresh = learned(AttentionTranslator, seed=0, **{**SHORT, "steps": 40}
 print(f"loss per token: {losses[0]:.1f} in the first step, {losses[-1]:.1f} in the fortieth")
 
 # %% [markdown]
-# This is how the training begins. All 840 steps take most of a minute, so the trained translator is stored with this
-# lesson. How low is its loss on sentences that it has not seen?
+# Even 40 steps lower the loss. The full training of 840 steps takes most of a minute, so the trained translator is
+# stored with this lesson. How low is its loss on sentences that it has not seen?
 
 # %% tags=["fold"] label="loads the trained translator, and measures its loss on new sentences"
 # @title Loads the trained translator, and measures its loss on new sentences
@@ -546,13 +546,12 @@ print(f"loss per token on new sentences: {sum(new) / len(new):.2f}")
 # ## Long sentences again
 #
 # So low a loss means that the right next token gets nearly all the probability, as long as the decoder is fed the right
-# tokens before it. This translator is small; we call it *the small model*, and the code calls it `seeing`. To compare
-# all four kinds, we use a stored run of an experiment like that of lesson 01, now in French and with word dropout. Each
-# kind was trained three times, from different random weights and on different sentences of up to 40 words. Each model
-# translates sentences that it has not seen in training, and uses **greedy decoding**: at each step the decoder writes
-# the token with the largest probability. The measures are again **token accuracy**, the share of positions with the
-# correct token, and **BLEU**, which goes from 0 to 100 and compares sequences of up to four consecutive tokens,
-# wherever they occur in the sentence.
+# tokens before it. To compare all four kinds, we use a stored run of an experiment like that of lesson 01, now in
+# French and with word dropout. Each kind was trained three times, from different random weights and on different
+# sentences of up to 40 words. Each model translates sentences that it has not seen in training, and uses **greedy
+# decoding**: at each step the decoder writes the token with the largest probability. The measures are again **token
+# accuracy**, the share of positions with the correct token, and **BLEU**, which goes from 0 to 100 and compares
+# sequences of up to four consecutive tokens, wherever they occur in the sentence.
 
 
 # %% tags=["fold"] label="greedy decoding, and the stored run of Figure 3"
@@ -786,9 +785,9 @@ show(
 
 # %% [markdown]
 # **Figure 4.** Attention weights of the small model for the agreement sentence. An orange dot marks the largest weight
-# of each row. Large circles mark the pairs of tokens that translate each other; small ones lead from a word to the noun
-# or subject that it agrees with. The row of `[STOP]`, which ends every sentence, has none. The lines below name, for
-# each of the other rows, the English token with the largest weight.
+# of each row. Large circles mark pairs of tokens that translate each other (below: *sure links*), small ones a word
+# with the noun or subject that it agrees with (*possible links*). The row of `[STOP]`, which ends every sentence, has
+# none. The lines below name, for each of the other rows, the English token with the largest weight.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -818,24 +817,25 @@ assert missed == ["la", "zone", "européenne", "signé"]
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
 # links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. The letters are Och and
-# Ney's; here they do not mean weights and states. Since $S$ is part of $P$, the rate can pool two counts: $|A \cap P|$
-# of the model's $|A|$ links are allowed, and $|A \cap S|$ of the $|S|$ sure links are found. Together the counts reach
-# at most $|A| + |S|$, and the rate says how much is missing:
+# Ney's; here they do not mean weights and states. For the agreement sentence our model gives $|A| = 14$ links, and
+# there are $|S| = 14$ sure ones. Ten of its links are allowed, $|A \cap P| = 10$, and ten sure links are found, $|A
+# \cap S| = 10$. The rate adds both counts, compares them with the most that they could be, $14 + 14$, and says how much
+# is missing:
 #
 # $$\text{alignment error rate} = 1 - \frac{|A \cap S| + |A \cap P|}{|A| + |S|}$$
 #
-# For the agreement sentence our model gives 14 links, of which ten are sure and the other four not even possible. Its
-# rate is therefore $1 - (10 + 10) / (14 + 14) \approx 0.29$; this sentence is harder than most. The rate is 0 if the
-# model has found all sure links and has no link outside $P$; it is 1 if none of its links is in $P$. With one link per
-# row a model cannot quite reach 0, because *du* and *des* have two sure links where they translate *of the*. For
-# comparison we also compute the rate of a rule that simply follows the diagonal: whatever the tokens are, it links each
-# French token to the English token at the same fraction of the sentence. A stored run measures five small models, of
-# which ours is the one with seed 0, and the three large models with attention from Figure 3.
+# Here it is $1 - 20 / 28 \approx 0.29$; this sentence is harder than most. The rate is 0 if the model has found all
+# sure links and has no link outside $P$; it is 1 if none of its links is in $P$. With one link per row a model cannot
+# quite reach 0, because *du* and *des* have two sure links where they translate *of the*. For comparison we also
+# compute the rate of a rule that simply follows the diagonal: whatever the tokens are, it links each French token to
+# the English token at the same fraction of the sentence. A stored run measures five small models, of which ours is the
+# one with seed 0, and the three large models with attention from Figure 3.
 
 
 # %%
 def error_rate(links, pairs):
     """Alignment error rate of links against the sure and possible ones of the pairs, over all of them."""
+    # pair.possible is P: it contains the sure links, too
     hits = sum(len(mine & pair.sure) + len(mine & pair.possible) for mine, pair in zip(links, pairs, strict=True))
     return 1 - hits / sum(len(mine) + len(pair.sure) for mine, pair in zip(links, pairs, strict=True))
 
@@ -905,12 +905,13 @@ show(
 # mark the sure links, small ones the links that are only possible, and an orange dot the largest weight of each row.
 #
 # Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight models
-# have found it: the error rates of each group are far below that of its diagonal. The two groups are tested on different
-# sentences: compare each with its own diagonal. The block, however, does not come
-# out as expected. When they write *économique*, all eight models attend most to *economic*, but when they write *zone*,
-# none of them attends most to *area*. Two of the large models (runs 2 and 3) go through the block from left to right,
-# not backwards: *European* for *zone*, *economic* for *économique*, *area* for *européenne*. Of these three links only
-# the second is sure; the last is possible. And yet the three large models all translate the sentence without a mistake.
+# have found it: the error rates are far below that of the diagonal, for the small models as for the large ones, whose
+# test sentences differ: compare each size with its own diagonal. The block, however, does not come out as expected.
+# When they write *économique*, all eight models attend most to *economic*, but when they write *zone*, none of them
+# attends most to *area*. Two of the large models (runs 2 and 3) go through the block from left to right, not backwards:
+# *European* for *zone*, *economic* for *économique*, *area* for *européenne*. Of these three links only the second is
+# sure; the last is possible. And yet, in the stored run, the three large models all translate the sentence without a
+# mistake.
 #
 # How can a model attend to other tokens and still translate well? Our guess is that each encoder state also holds
 # information on the neighbouring tokens: the state at *European* can know what comes next. The loss asks only for the
@@ -964,9 +965,9 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 6.** One step of the small model's decoder: the English sentence below, the translation above, with the
-# tokens that are still to come in grey. The thicker a line, the more weight the decoder gives to that English
-# token.
+# **Figure 6.** One step of the small model's decoder: the English sentence below, the translation above, with the token
+# that is being written in orange and those still to come in grey. The thicker a line, the more weight the decoder gives
+# to that English token.
 
 # %% [markdown]
 # ## Back to the agreement sentence

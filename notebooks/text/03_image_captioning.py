@@ -345,8 +345,8 @@ show(
 # 2. **A gate.** After *left* comes *of*, and for this token the decoder does not need the image. A **gate** $\beta_t =
 #    \sigma(\mathrm{gate}(s_{t-1}))$, a number between 0 and 1, decides how much of the context vector the step
 #    receives: $z_t = \beta_t c_t$. Here $\mathrm{gate}$ is a linear layer with one output, and $\sigma$ is the sigmoid.
-#    At this step the GRU has not yet read *left*. But *left* was predicted from $s_{t-1}$, so $s_{t-1}$ can tell that
-#    *of* comes next. The same holds for the scores.
+#    The gate and the scores are computed from $s_{t-1}$, before the GRU reads *left*. That is no obstacle: *left* was
+#    itself predicted with the help of $s_{t-1}$, so $s_{t-1}$ can already tell that *of* will follow.
 # 3. **The positions of the cells.** The features of a cell say what is there, but hardly where the cell is: only the
 #    border of the image, if the cell sees it, gives a hint. To write *left of*, the decoder has to know where the
 #    objects are, but the weighted sum keeps no positions: as lesson 02 has shown, the context vector stays the same if
@@ -356,9 +356,10 @@ show(
 #
 # The rest of the step is the same as in lesson 02, with $z_t$ in place of $c_t$. From now on, like Xu et al. (2015), we
 # replace the dot product by the additive score of lesson 02, for which states and cells need not have the same size:
-# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. Here $W$ and $U$ are learned matrices; this $W$ is not the width of the
-# grid, and $z_t$ is not the gate of lesson 01. The next state is $s_t = \operatorname{GRU}([y_{t-1}; z_t], s_{t-1})$,
-# where $y_{t-1}$ stands for the embedding of the previous token. The logits are computed from $[s_t; z_t]$.
+# $e_{t,i} = v \cdot \tanh(s_{t-1} W + x_i U)$. Here $W$ and $U$ are learned matrices. The next state is $s_t =
+# \operatorname{GRU}([y_{t-1}; z_t], s_{t-1})$, where $y_{t-1}$ stands for the embedding of the previous token. The
+# logits are computed from $[s_t; z_t]$. (Two letters are used again: $W$ was the width of the grid, and $z_t$ a gate in
+# lesson 01.)
 
 # %% tags=["fold"]
 # @title Draws Figure 4
@@ -522,11 +523,12 @@ print("exact: more than nine captions of ten after 4,000 steps, fewer than three
 # %% [markdown]
 # ## One vector or attention?
 #
-# Are these captions right thanks to attention, and what does the captioner without attention get wrong? Since a single
-# training run cannot tell, we leave the *loaded captioner* aside for a moment. In a larger experiment, we trained both
-# kinds of captioners on 12,000 scenes and tested them on 1,000 new ones. We did this with three seeds, each with new
-# scenes, a new CNN and new initial parameters, and stored the results of these *long runs* with this lesson. Before we
-# count the mistakes, let us look at some of them.
+# Are these captions right thanks to attention, and what does the captioner without attention get wrong? A single
+# training run cannot tell, so from here on there are two sets of models. The *loaded captioner* (4,000 scenes, one run)
+# is used for single pictures: Figures 7 and 9. The *long runs* are used for all counts: Figures 5, 6, 8 and 10. They
+# learned from 12,000 scenes and were tested on 1,000 new ones, with three seeds, each with new scenes, a new CNN and
+# new initial parameters; their results are stored with this lesson. Before we count the mistakes, let us look at some
+# of them.
 
 
 # %% tags=["fold"]
@@ -769,8 +771,8 @@ show(
 # relation, much of the glow lies on empty ground at the border of the image; the map alone does not tell why. The
 # number beside a token is the share of the weight on the cells that the box touches; a part of such a cell may lie
 # outside the frame. At each colour and shape this share is more than half. The glow need not cover the object: a single
-# cell may see most of it. The scene is neither a good nor a bad example. For each exact caption we took the colour or
-# shape with the least weight on its object, ranked the captions by this weight, and chose the one in the middle.
+# cell may see most of it. The scene is a typical one: we scored each exact caption by its worst colour or shape, the
+# one with the least weight on its object, and took the caption with the median score.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Checks the claims and prints the lines below
@@ -1023,7 +1025,8 @@ for name, looks in (
 # $$\sum_{i=1}^{L} (1 - k_i)^2 = L - 2T + \sum_{i=1}^{L} k_i^2 ,$$
 #
 # and the right side is smallest if all $k_i$ are equal to $T/L$. There it is $L - 2T + T^2/L = (L - T)^2 / L$, which is
-# not 0 when $T < L$. So the penalty is never 0 for our captioner, and it favours weight that is spread evenly over all
+# not 0 when $T < L$. With $T = 10$ it is about 125, whereas the penalty would be 224 if every token had all its weight
+# on the same cell. So the penalty is never 0 for our captioner, and it favours weight that is spread evenly over all
 # cells, those of the empty ground included.
 #
 # What does this do to the attention maps and to the captions? Our images are mostly empty, and a decoder that writes
@@ -1145,13 +1148,12 @@ assert error < 0.1 and single > 2 and calm < single / 1.5
 # several times as long as the gradient itself. The noise can be reduced if we subtract from $\ell(x_i)$ a number that
 # does not depend on the draw, a **baseline**, such as the mean of the losses so far (last line, with the exact mean).
 # The mean of the estimate does not change, since $\nabla \log a_i$ has mean 0. Xu et al. trained with such a baseline.
-# In the table above, hard attention has a slightly higher BLEU-4 than soft attention on COCO, and a slightly lower
-# METEOR. Soft attention has an exact gradient, and it is what most models use.
 #
 # Soft and hard attention are also different models, as the first line of the output shows. With hard attention, we
 # average the losses of the cells, using the weights; with soft attention, we first average the cells, which gives the
 # context vector, and then take its loss. For a convex loss such as this one, the loss of the mean vector is never
-# larger than the mean of the losses.
+# larger than the mean of the losses. Which is better? In the table under *On photographs*, hard attention is slightly
+# ahead in BLEU-4 on COCO and slightly behind in METEOR. Most models use soft attention, since its gradient is exact.
 
 # %% [markdown]
 # ## Summary

@@ -313,11 +313,11 @@ show(
 #
 # The factor of $|q|$ is the same for every data vector and cancels in the division. If all data vectors are equally
 # long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. For equally long data
-# vectors the attention weights are thus those of the Gaussian kernel. If their lengths differ, the kernel is $\exp(q
-# \cdot X_i)$ instead (Tsai et al., 2019): it favours long data vectors in the direction of $q$, even far from $q$. One
-# difference remains: in 1964 the values *measured at* the $X_i$ were averaged, here the $X_i$ themselves. In neural
-# networks, Graves et al. (2014) read a memory with a softmax over cosines, and Luong et al. (2015) used the dot product
-# in a translator.
+# vectors the attention weights are thus those of the Gaussian kernel. If their lengths differ, the last factor does not
+# cancel. Attention leaves it out: it weights with $\exp(q \cdot X_i)$ alone (Tsai et al., 2019), and so favours long
+# data vectors in the direction of $q$, even far from $q$. One difference remains: in 1964 the values *measured at* the
+# $X_i$ were averaged, here the $X_i$ themselves. In neural networks, Graves et al. (2014) read a memory with a softmax
+# over cosines, and Luong et al. (2015) used the dot product in a translator.
 #
 # Three properties follow from the formulas of attention. The output below shows the first and the third.
 #
@@ -408,10 +408,10 @@ show(
 # The Transformer (Vaswani et al., 2017) does not use $q \cdot X_i$ as it is. It uses the **scaled dot product** $q
 # \cdot X_i / \sqrt{D_Q}$; attention with these scores is called **scaled dot-product attention**. What the division
 # changes can be seen in a well-known example from Alammar's *The Illustrated Transformer* (2018), with the two tokens
-# *Thinking Machines*. There each token has both a query and a vector with which queries are compared (its *key*; see
-# "Keys and values" below), and these vectors have 64 features. The query of *Thinking* has the score 112 with the
-# vector of *Thinking* itself and 96 with that of *Machines*. The division by $\sqrt{64} = 8$ turns them into 14 and
-# 12, and the published weights are 0.88 and 0.12. We compute the weights with and without the division:
+# *Thinking Machines*. There each token has a query and a second vector of 64 features with which queries are compared.
+# The query of *Thinking* has the score 112 with the vector of *Thinking* itself and 96 with that of *Machines*. The
+# division by $\sqrt{64} = 8$ turns them into 14 and 12, and the published weights are 0.88 and 0.12. We compute the
+# weights with and without the division:
 
 # %% tags=["nbval-check-output"]
 thinking = torch.tensor([112.0, 96.0])  # [N_X], the scores of Thinking and Machines
@@ -795,10 +795,8 @@ show(
 #
 # Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the
 # weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
-# keys: it interpolates the values. All keys have length 1 here. With $r = |q|$ we have $|q/r - K_i|^2 = 2 - 2\,q \cdot
-# K_i / r$. Up to a number common to all keys, the scores $q \cdot K_i/\sqrt2$ are therefore $-\frac{r}{2\sqrt2}\,|q/r -
-# K_i|^2$: this is the kernel smoothing of 1964 around the *direction* of the query, and the longer the query, the
-# narrower the kernel.
+# keys: it interpolates the values. All keys have length 1 here, so these are the weights of a Gaussian kernel around
+# the *direction* of the query, as in 1964; the longer the query, the narrower the kernel.
 #
 # **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*: we ask for
 # a hue and get, at best, the same hue back, as the output below shows.
@@ -844,15 +842,13 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # ## Cross-attention: two sequences
 #
 # So far the decoder state itself has served as the query. If encoder and decoder states differ in width, $W_K$ can make
-# keys that are as wide as the decoder state. But two drawbacks remain. The keys are compared with the *whole* decoder
-# state, although only a part of it says what is wanted; the rest serves other purposes, such as remembering what has
-# been written. And $D_Q$ is not ours to choose: it is the width of the decoder state.
+# keys that are as wide as the decoder state. But a drawback remains: $D_Q$ is not ours to choose. It is the width of
+# the decoder state, often far more than the comparison needs, and the keys must be as wide.
 #
-# The solution is to compute the queries with a matrix, too, which extracts from the state what is asked: one sequence
-# $S\,[N_Q, D_S]$ provides the queries, and another sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys
-# and values are each a **projection** of their sequence, which here simply means its product with a learned matrix.
-# $W_Q$ and $W_K$ project the two sequences into a common space of width $D_Q$, in which queries and keys can be
-# compared:
+# The solution is to compute the queries with a matrix, too: one sequence $S\,[N_Q, D_S]$ provides the queries, and
+# another sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys and values are each a **projection** of
+# their sequence, which here simply means its product with a learned matrix. $W_Q$ and $W_K$ project the two sequences
+# into a common space of width $D_Q$, in which queries and keys can be compared:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #
@@ -883,17 +879,16 @@ print("S", [*S.shape], " X", [*X_cross.shape], " A", [*A_cross.shape], " Y", [*Y
 assert_close(F.scaled_dot_product_attention(Q_cross, K_cross, V_cross), Y_cross)
 
 show(
-    diagrams.attention_layer(E_cross, A_cross, cross=True, asking=asked, data=[*words, "[STOP]"]),
-    "Cross-attention, with the scores and weights just computed. The sequence S, vediamo il cielo, becomes queries through W_Q; the data X, we see "
-    "the sky STOP, become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
+    diagrams.attention_layer(E_cross, A_cross, cross=True),
+    "Cross-attention, with the scores and weights just computed. The sequence S becomes queries through W_Q; the data X "
+    "become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
     "and outputs as before.",
 )
 
 # %% [markdown]
 # **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns,
-# with keys and values, belong to the sequence $X$. The fifth data vector stands for the encoder state at [STOP], the
-# token that marks the end of the sentence. The vectors are random and the layer is not trained, so the numbers have no
-# meaning here.
+# with keys and values, belong to the sequence $X$. The vectors are random and the layer is not trained, so the numbers
+# have no meaning here.
 #
 # Through this layer the decoder of a Transformer attends to the states of its encoder (lesson 10), the tokens of a
 # caption attend to the positions of an image (lesson 16), and a language model attends to image features (lesson 17).
@@ -1062,11 +1057,12 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 #
 # **The division changes the start and the step, not what the layer can express.** Without the division, the query $q' =
 # q/\sqrt D$ has the same scores as $q$ has with it, so let the undivided layer start from $q/\sqrt D$ (a *small
-# start*). For the scores to stay equal, the step needed is $\Delta q' = \Delta q/\sqrt D$, while the gradient is
-# $\nabla_{q'} = \sqrt D\,\nabla_q$, because nothing divides it any more. The learning rate must therefore be $D$ times
-# smaller (a *small step*), and gradient descent then gives the same scores without the division. The line below shows
-# it at width 512: both divided layers use one and the same learning rate, and the undivided layer uses this rate
-# divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is therefore lower than in Figure 14.
+# start*). Since $q = \sqrt D\,q'$, the chain rule makes the gradient for $q'$ larger by the factor $\sqrt D$ than that
+# for $q$. But the step of $q'$ must be *smaller* by the factor $\sqrt D$ for the scores to change equally. Together,
+# the learning rate must be $D$ times smaller (a *small step*), and gradient descent then gives the same scores without
+# the division. The line below shows it at width 512: both divided layers use one and the same learning rate, and the
+# undivided layer uses this rate divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is
+# therefore lower than in Figure 14.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below

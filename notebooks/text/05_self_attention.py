@@ -213,10 +213,9 @@ show(
 # ## Permutation equivariance: shuffle the words
 #
 # *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? We put the words into a new
-# order $\sigma$ and follow the computation line by line. The table below gives the largest difference between each
-# quantity of the new sentence and the same quantity of the first one. The column *row by row* compares what is at the
-# same place, whatever the word. The column *reordered* compares each word with itself and, for scores and weights, each
-# pair of words with itself.
+# order $\sigma$ and follow the computation line by line. The table below gives the largest change of each quantity,
+# measured in two ways. *Row by row*: row $n$ against the old row $n$. *Reordered*: each word against itself and, for
+# scores and weights, each pair of words against itself.
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
@@ -244,8 +243,9 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # %% [markdown]
 # In the last column nothing but rounding is left: at each step the rows are the same as before, only in the new order.
 # The softmax runs over a row whose entries have merely been reordered, and the sum over the values does not depend on
-# the order of its terms. Call the layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for
-# each order
+# the order of its terms. With a permutation matrix $\Pi$, $X$ becomes $\Pi X$, $E$ becomes $\Pi E\,\Pi^\top$, $A$
+# becomes $\Pi A\,\Pi^\top$, and $Y$ becomes $\Pi A\,\Pi^\top\,\Pi V = \Pi Y$. Call the layer $F$, and write $\sigma X$
+# for $\Pi X$. Then for each order
 #
 # $$F(\sigma X) = \sigma F(X).$$
 #
@@ -710,10 +710,10 @@ show(
 # \omega_j = 10000^{-2j/D_Q},\qquad j = 0, \dots, D_Q/2 - 1$$
 #
 # From here to the end of the derivation, $k$ is the key, no longer a number of steps, and $q$ and $k$ are columns with
-# the matrix on their left, as in the paper on RoPE. The blocks $R(\varphi)$ are the same as before: from the left they
-# turn a column counterclockwise (Figure 7), from the right they turned a row clockwise, like the hands of the clocks.
-# All pairs of the query together are one product with a matrix $R_m$ of size $[D_Q, D_Q]$, and a key at position $n$ is
-# multiplied by $R_n$ in the same way:
+# the matrix on their left, as in the paper on RoPE. The blocks $R(\varphi)$ are the same as before. Acting on a column,
+# they turn it counterclockwise, as in Figure 7; the clocks, which are rows, turned the other way. Only differences of
+# angles matter below. All pairs of the query together are one product with a matrix $R_m$ of size $[D_Q, D_Q]$, and a
+# key at position $n$ is multiplied by $R_n$ in the same way:
 #
 # $$q' = R_m\,q,\qquad k' = R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
 #
@@ -962,7 +962,9 @@ show(
 # Did you expect RoPE to fail at *reverse*? Apart from the two letters, a rotary score depends only on the distance from
 # query to key, not on where either of them is. *Three positions before* is a distance, but *the opposite position* is
 # not: it is 23 steps ahead of position 0, and 23 steps behind position 23. The guarantee that only the distance counts
-# is also a limitation.
+# is also a limitation. And how does a layer with RoPE look three positions back? Suppose that queries and keys have a
+# part that is the same for all letters, such as their biases, and that there $q = R_{-3}\,k$. Then $\langle q,
+# R_{n-m}\,k\rangle$ is largest at $n - m = -3$, where all pairs line up.
 #
 # Why, then, is the bar of RoPE above the dotted line at all? The right panel shows where its right letters are: at the
 # two ends. There the opposite position is also the farthest, at distance 23 from position 0, at distance $-23$ from

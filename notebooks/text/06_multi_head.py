@@ -368,7 +368,7 @@ WIDTH, STEPS, TALES = 48, 400, 20_000
 class Reader(nn.Module):
     """One attention layer over token embeddings and positional encodings, and linear layers that read its output."""
 
-    def __init__(self, H, vocabulary, length, answers):
+    def __init__(self, H, vocabulary, length, answers):  # answers: their widths, here (48, 48)
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocabulary, WIDTH), nn.Embedding(length, WIDTH)
         self.attention = nn.MultiheadAttention(WIDTH, H, batch_first=True)
@@ -825,8 +825,8 @@ with torch.no_grad():
         print(f"interleaved rows, {name}: the output is off by {(attend(*loaded) - Y_trained).abs().max():.1f}")
 
 # %% [markdown]
-# The bias, if there is one, needs the same exchange; here we left it in order. After loading weights, always compare
-# one output with that of the original model.
+# A file in the interleaved layout has its bias in that order, too, and it needs the same exchange; above, only the
+# weights were interleaved. After loading weights, always compare one output with that of the original model.
 #
 # ## Four matrix products
 #
@@ -921,8 +921,8 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 
 # %% [markdown]
 # A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. In whatever
-# unit, the attention matrices of one layer for one sequence are too large for any of today's GPUs. The vectors
-# themselves are small beside them: with $D = 4096$, they take less than one gigabyte.
+# unit, the attention matrices of one layer for one sequence are too large for any of today's GPUs. Beside them $X$ is
+# small: with $D = 4096$ it takes 0.8 GB, and so do $Q$, $K$, $V$ and $Y$ each.
 #
 # Does the layer have to store these matrices? Only if we want to *look* at $A$. What is passed on is $A_h V_h$ of each
 # head, which is small, and lesson 08 computes it exactly without ever storing $A_h$.

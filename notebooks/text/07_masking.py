@@ -222,10 +222,10 @@ show(
 # token at position $m$ is already known there; the unknown token is the next one, $x_{m+1}$.
 #
 # **Queries that start later.** When a trained model writes, tokens arrive one at a time. The queries then come only
-# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Row 0 of the
-# mask is then not position 0. If the first new token is at position `offset`, row $m$ of the mask belongs to position
-# `offset` $+\, m$, and this query attends to the keys with $n \le$ `offset` $+\, m$. The mask therefore consists of the
-# last rows of the square mask.
+# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Here $m$ only
+# counts the rows of the mask: if the first new token is at position `offset`, row $m$ belongs to position `offset` $+\,
+# m$, and this query attends to the keys with $n \le$ `offset` $+\, m$. The mask therefore consists of the last rows of
+# the square mask.
 #
 # The next cell contains both masks. Later in the lesson, the argument `ahead` of `causal` lets us build a wrong mask on
 # purpose.
@@ -443,7 +443,8 @@ for row in written(model, 5, seed=1):
 # *[PAD]*. The loss leaves this **padding** out (lesson 01), and attention must leave it out too: no query may attend to
 # a *[PAD]*. The **padding mask** expresses this rule. It depends on the length of the sentence but not on the query, so
 # one row for each sentence is enough: the mask has the shape $[B, 1, N]$, and broadcasting repeats its row for all
-# queries. In our language model it was `(x != PAD)[:, None]`; here it is built from the lengths.
+# queries. In our language model it was `(x != PAD)[:, None]`; here it is built from the lengths. Our batch has two
+# sentences, *[START] attention is very cool* and *[START] we sleep*, of lengths 5 and 3.
 
 
 # %%
@@ -671,12 +672,12 @@ print("nn.MultiheadAttention, output:         ", by_module[0, 0].tolist())
 print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in by_number[0].tolist()))
 
 # %% [markdown]
-# If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite:
-# the backward pass multiplies the weights of the *[PAD]* rows, which are NaN, by a gradient of 0, and $\text{NaN} \cdot
-# 0$ is NaN. After one step of training all of $W_V$ is NaN, and so is the next loss. The second fill makes these
-# weights 0, and $W_V$ is saved. The softmax of a fully masked row also sends NaN back to its *scores*. Where $-\infty$
-# was filled in, it ends there, because an overwritten score passes no gradient on: $W_Q$ and $W_K$ are clean in the
-# first two rows. Where $-\infty$ was added, the NaN reaches them (third row). With both fills no NaN is left.
+# *Filled before*: the loss is finite, but all of the gradient of $W_V$ is NaN. The backward pass multiplies the weights
+# of the *[PAD]* rows, which are NaN, by a gradient of 0, and $\text{NaN} \cdot 0$ is NaN. After one step of training
+# all of $W_V$ is NaN, and so is the next loss. *Filled before and after*: these weights are 0, and no NaN is left.
+# *Added before, filled after*: in all three ways, the softmax of a fully masked row sends NaN back to its *scores*. A
+# score that `masked_fill` has overwritten passes nothing on, so $W_Q$ and $W_K$ stay clean in the first two rows. A
+# score to which $-\infty$ was added passes the NaN on.
 #
 # PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
 # the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
@@ -705,25 +706,29 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # scores.
 
 # %%
-mask_3 = causal(N) & no_padding(torch.tensor([5, 2, 4], device=DEVICE), N)  # [B, N, N], B = 3
+real_3 = no_padding(torch.tensor([5, 2, 4], device=DEVICE), N)  # [B, 1, N], B = 3
+mask_3 = real_3.expand(3, N, N)  # [B, N, N]: an encoder's mask, without a causal one
 heads = normal(3, 3, N, D_Q)  # [B, H, N, D_H], H = 3
 right = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3.unsqueeze(-3))  # mask [B, 1, N, N]
 wrong = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3)  # [B, N, N] is read as [1, H, N, N]
 
 # %% tags=["fold", "nbval-check-output"]
-# @title Prints the lines below
+# @title Checks the claims and prints the lines below
 try:
     F.scaled_dot_product_attention(*[heads[:, :2]] * 3, attn_mask=mask_3)
 except RuntimeError:
     print("B = 3, H = 2: an error, since 3 and 2 do not fit")
-print("B = 3, H = 3: no error; largest difference of an output from the right one:")
-for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
+print("B = 3, H = 3: no error; largest difference of a real token's output from the right one:")
+apart = (wrong - right).abs().amax(dim=-1) * real_3  # [B, H, N], 0 at the padding
+assert ((apart.amax(dim=-1) > 0.1) == ~torch.eye(3, dtype=torch.bool, device=DEVICE)).all()
+for b, row in enumerate(apart.amax(dim=-1).tolist()):
     print(f"  sentence {b}:", *(f"head {h}: {value:.2f}" for h, value in enumerate(row)), sep="  ")
 
 # %% [markdown]
 # With two heads we get an error. With three we get none: head 0 of *every* sentence uses the mask of sentence 0, head 1
-# that of sentence 1, and so on. The outputs are right only on the diagonal of the table, where head and sentence have
-# the same number. So always test with $B \ne H$, both greater than 1; the mistake then raises an error.
+# that of sentence 1, and so on. The outputs of the real tokens are right only on the diagonal of the table, where head
+# and sentence have the same number. So always test with $B \ne H$, both greater than 1; the mistake then raises an
+# error.
 #
 # **Two polarities.** PyTorch offers attention as a function and as a module, and a boolean mask means opposite things
 # in the two. This is called the **polarity** of the mask:

@@ -219,9 +219,10 @@ curve = train(model, batches, next_token_loss, steps=300, rate=8e-3, what="langu
 # The function `extend` runs such a model over new tokens only. The `cache` is a dictionary, empty at first, that holds
 # for each layer the pair $(K, V)$ of all tokens so far, so `cache[0][0]` are the keys of the first layer. In each layer
 # `extend` projects the new tokens, appends their keys and values to the cache, and lets the new queries attend to all
-# keys. The mask has one row for each *new* query: query $m$ is at position `old` $+\, m$ and may attend to the keys up
-# to there (lesson 07). A single new token may attend to everything, so it needs no mask at all. The layer's `project`
-# gives $Q$, $K$ and $V$, split into heads, and its `attend` does the attention and the output projection:
+# keys. The mask, `causal(new, offset=old)`, has one row for each *new* query: query $m$ is at position `old` $+\, m$
+# and may attend to the keys up to there (lesson 07). A single new token may attend to everything, so it needs no mask
+# at all. The layer's `project` gives $Q$, $K$ and $V$, split into heads, and its `attend` does the attention and the
+# output projection:
 
 
 # %%
@@ -231,7 +232,7 @@ def extend(model, x_new, cache):
     old = cache[0][0].shape[2] if cache else 0  # number of tokens in the cache
     new = x_new.shape[1]
     X = model.embed(x_new, begin=old)  # [B, n, D]: positions old, old + 1, …
-    mask = causal(new, old) if new > 1 else None  # [n, old + n]; a single new token may attend to everything
+    mask = causal(new, offset=old) if new > 1 else None  # [n, old + n]; a single new token may attend to everything
     for number, layer in enumerate(model.layers):
         Q, K, V = layer.project(X)  # [B, H, n, D_H] each, of the new tokens only
         if number in cache:
@@ -400,7 +401,7 @@ def held(cache):
 by_formula = cache_bytes(2, 4, 16, 8, 16, bytes_each=4)
 print(f"our model, 16 texts of 8 tokens: {held(cache):,} bytes in the cache, {by_formula:,} by the formula")
 print(f"GPT-3, one text of 2,048 tokens: {cache_bytes(96, 96, 128, 2048) / 1e9:.1f} GB")
-print(f"a 540B model, 512 texts of 2,048 tokens: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
+print(f"PaLM 540B with multi-head attention, 512 texts of 2,048 tokens: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
 print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0f} GB")
 
 # %% [markdown]
@@ -583,13 +584,6 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # is shorter, and PyTorch's own attention, which works in tiles by itself if it is called as in `torchs_own`. All agree
 # with it to within $10^{-6}$. Attention without a stored table is older than FlashAttention (Rabe and Staats, 2021).
 #
-# A causal model needs a mask, which would set the forbidden scores to $-\infty$; our `tiles` takes none. Each of our
-# tiles contains all queries and therefore some allowed scores, so none can be skipped. FlashAttention, as we shall see
-# below, cuts the queries into blocks as well, and in a long text nearly half of its tiles need not be computed, because
-# their keys all come after their queries. One case needs care: if the first tile that a query meets is forbidden
-# altogether, as with padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully
-# masked row.
-#
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
 # first query, computed from the keys it has read so far (dark bars: the keys of this tile; light bars: keys read
@@ -630,10 +624,10 @@ def draw_tiles(block, step):
         before = E_table[0, :begin].max()
         old = (E_table[0, :begin] - before).softmax(dim=0)
         right.bar(range(begin), plots.array(old), width=0.8, fill=False, edgecolor=plots.GREY, linestyle="--", zorder=4)
-        factor = f", f = {(before - m).exp():.2f}"
+        sums = f"ℓ → ℓ′: {(E_table[0, :begin] - before).exp().sum():.2f} → {l:.2f}, f = {(before - m).exp():.2f}"
     else:
-        factor = ""
-    title = f"weights of query 0 after key {end - 1}\nm = {m:.2f}, ℓ = {l:.2f}{factor}"
+        sums = f"ℓ′ = {l:.2f}"
+    title = f"weights of query 0 after key {end - 1}\nm′ = {m:.2f}, {sums}"
     plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".2f", title=title, axes=right)
     for label in right.texts:
         label.set(bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3}, zorder=5)
@@ -672,8 +666,8 @@ explore(
 
 # %% [markdown]
 # **Figure 4.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
-# query computed from the keys read so far, with $m$, $\ell$ and $f$ above them. Dashed outlines show the weights before
-# this tile, black marks the final ones.
+# query computed from the keys read so far, with $m'$, $\ell$, $\ell'$ and $f$ above them. Dashed outlines show the
+# weights before this tile, black marks the final ones.
 #
 # The bars are drawn for us only: the computation keeps nothing of the earlier tiles but $m$, $\ell$ and $o$. At first
 # the weights are too large, since they sum to 1 over the keys that have been read. Each tile shrinks them towards the
@@ -719,6 +713,11 @@ print(f"{moving / computing:.1f} times as long")
 # With a table, the arithmetic units would wait most of the time. FlashAttention therefore cuts queries *and* keys into
 # blocks, so that a tile of scores is small enough for the SRAM. A tile is computed there, used there, and overwritten
 # by the next one; it never travels to HBM.
+#
+# A causal model needs a mask, which sets the forbidden scores to $-\infty$; our `tiles` takes none. FlashAttention has
+# blocks of queries, too, so in a long text nearly half of its tiles need not be computed, because their keys all come
+# after their queries. One case needs care: if the first tile that a query meets is forbidden altogether, as with
+# padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully masked row.
 #
 # In training, the backward pass computes the tiles again instead of storing them. This costs additional operations and
 # still saves time. Dao et al. (2022, figure 2) measured attention of GPT-2 medium, forward and backward, on an A100:
@@ -919,13 +918,10 @@ show(
 # have been computed. When the sequence is cut into chunks (right, framed), most of the hidden scores are never
 # computed.
 #
-# A mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
-# sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
-# beside it (Figure 8). With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
-# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. In the code, `F.pad` adds $w$ zero
-# vectors at either end, so the keys $[N, D]$ become $[N + 2w, D]$. `unfold` then cuts out $N/w$ overlapping pieces of
-# $3w$ vectors, each beginning $w$ after the one before. It puts the axis within a piece last, $[N/w, D, 3w]$, and `.mT`
-# swaps the last two axes: $[N/w, 3w, D]$. The cost is $O(N w D)$.
+# A mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the sequence
+# into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks beside it
+# (Figure 8). With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
+# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. The cost is $O(N w D)$.
 
 
 # %%
@@ -933,7 +929,8 @@ def window(Q, K, V, w=64):
     """The same for N a multiple of w: a chunk of queries meets its own chunk of keys and the two beside it."""
     N = Q.shape[-2]
     chunks = Q.unflatten(-2, (-1, w))  # [..., N/w, w, D]
-    K_near, V_near = (F.pad(one, (0, 0, w, w)).unfold(-2, 3 * w, w).mT for one in (K, V))  # [..., N/w, 3 w, D]
+    K_pad, V_pad = (F.pad(one, (0, 0, w, w)) for one in (K, V))  # [..., N + 2 w, D]: w zero vectors at either end
+    K_near, V_near = (one.unfold(-2, 3 * w, w).mT for one in (K_pad, V_pad))  # N/w pieces: [..., N/w, 3 w, D]
     start = torch.arange(0, N, w, device=Q.device)[:, None]  # [N/w, 1]
     query = (start + torch.arange(w, device=Q.device))[..., None]  # [N/w, w, 1]
     key = (start + torch.arange(-w, 2 * w, device=Q.device))[:, None]  # [N/w, 1, 3 w]
@@ -1053,7 +1050,8 @@ show(
 #   that it needs is among them in only about a quarter of the cases.
 # - We use 8 **latents**, without blocks among them.
 #
-# Each kind is trained on 4 to 64 pairs for 500 steps and, in other runs, for 5,000; the runs are stored.
+# One model of each kind and seed is trained on batches of 4, 8, 16, 32 or 64 pairs for 500 steps, and in other runs for
+# 5,000; the runs are stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 

@@ -705,8 +705,9 @@ show(
 # <details><summary>Going further: initial weights, depth, and the length of the training</summary>
 #
 # Smaller initial weights help post-norm, too. If $W_O$ and the matrices of the MLP have the smaller weights that
-# PyTorch gives to a linear layer by default, it learns at the rate 0.004 (accuracy 0.59), and fails at 0.016; we tried
-# no rate between them. With Xavier's weights, a stack of 6 blocks instead of 12 learns at 0.004 as well (0.64).
+# PyTorch gives to a linear layer by default, it learns at the rate 0.004 (accuracy 0.59 after 150 steps), and fails at
+# 0.016; we tried no rate between them. With Xavier's weights, a stack of 6 blocks instead of 12 learns at 0.004 as well
+# (0.64).
 #
 # A large rate with warm-up is no better than a small rate without. One might suspect that our warm-up is too long,
 # since it takes up half of the 150 steps. But in a run of 600 steps, of which it takes up only 75, the order is the
@@ -810,7 +811,7 @@ for name, share in steps_of_adam.items():
 # them. A post-norm block, by contrast, sets the stream back to size 1 after each sum, so that each contribution dilutes
 # what came before as much as the first one did. The rest of the stream comes from the layers, and untrained attention,
 # as we saw after Figure 2, adds similar vectors to all tokens. Post-norm therefore *starts* with vectors that are more
-# alike, but this does not explain why it gets stuck at one learning rate and not at another.
+# alike. Why the learning rate decides whether it escapes is less clear; the folded text below names a candidate.
 #
 # <details><summary>Going further: are the gradients to blame, and why does Adam not make up for small ones?</summary>
 #
@@ -830,8 +831,9 @@ for name, share in steps_of_adam.items():
 # %% [markdown]
 # ## Watch the stream
 #
-# The following controls build a stack of blocks and show it before training. First predict the three curves: what
-# happens without residual connections, and what happens in 24 blocks without normalisation?
+# The following controls build a stack of blocks and show it before training. First predict, for 24 blocks: how do the
+# size of the stream, the similarity of its tokens and the gradients change without residual connections, and how
+# without normalisation?
 
 
 # %% tags=["fold"]
@@ -927,11 +929,12 @@ assert without[1][-1] > 0.8 and 0.05 < without[2][0] / without[2][-1] < 20 and p
 # in every block.
 #
 # The first four entries below the figure describe the four stacks. Without normalisation the tokens become the same in
-# spite of the residual connections. In Figure 2 they stayed different, but that stack was half as deep and had no MLPs.
-# In the last block of the stack without normalisation, the softmax of each query gives nearly all its weight to a
-# single token, and most queries of a head choose the same token, so that attention adds nearly the same vector to all
-# of them. After the 24 post-norm blocks, too, the tokens are nearly the same, before any training. Post-norm began at
-# only 0.75 in Figure 7, mainly because tokens of different sequences, which that figure also compared, are less alike.
+# spite of the residual connections. In Figure 2 they stayed different: that stack was half as deep, and its layers
+# added less, since PyTorch's own initial $W_O$ is smaller than Xavier's. In the last block of the stack without
+# normalisation, the softmax of each query gives nearly all its weight to a single token, and most queries of a head
+# choose the same token, so that attention adds nearly the same vector to all of them. After the 24 post-norm blocks,
+# too, the tokens are nearly the same, before any training. Post-norm began at only 0.75 in Figure 7, mainly because
+# tokens of different sequences, which that figure also compared, are less alike.
 #
 # <details><summary>Going further: does the gradient vanish without residual connections?</summary>
 #
@@ -1054,7 +1057,7 @@ for number, (kind, means) in enumerate(means_of.items()):
     apart = [rate * 1.05 ** (number - 1.5) for rate in variants["rates"]]
     low, high = ([abs(mean - edge) for mean, edge in zip(means, edges)] for edges in ranges[kind])
     line = {"color": TONES[kind], "label": kind, "markersize": 5, "capsize": 3}
-    axes.errorbar(apart, means, yerr=[low, high], fmt="o-", **line)
+    axes.errorbar(apart, means, yerr=[low, high], fmt="o", **line)
 axes.set(title="stored: ten seeds, means and ranges", xlabel="learning rate", ylabel="loss on new sequences")
 axes.set(xscale="log", yscale="log")
 axes.set_xticks(variants["rates"], [f"{rate:g}" for rate in variants["rates"]])
@@ -1062,6 +1065,7 @@ axes.set_yticks([0.1, 0.2, 0.5, 1], ["0.1", "0.2", "0.5", "1"])
 axes.minorticks_off()
 axes.grid(True)
 plots.legend_of(axes)
+print(f"{'':18}                    loss now at 0.01; stored at " + ", ".join(f"{rate:g}" for rate in variants["rates"]))
 for kind, value in live.items():
     count = sum(weight.numel() for weight in variant(kind, 0).parameters())
     stored = "  ".join(f"{value:.3f}" for value in means_of[kind])
@@ -1097,10 +1101,10 @@ show(
 #
 # <details><summary>Going further: what else our comparison leaves open</summary>
 #
-# At the smallest rate the advantage of SwiGLU is so small that a few seeds could have shown the opposite: there it has
-# the lower loss in seven of ten, and RMSNorm with GELU in only six. Always look at more than one seed. The largest rate
-# is the best one, so that the figure does not show where the optimum lies. And nothing is said about time, which we did
-# not measure.
+# At the smallest rate the advantage of SwiGLU is so small that a few seeds could have shown the opposite: with
+# LayerNorm, SwiGLU beats GELU in seven of ten seeds there; with GELU, RMSNorm beats LayerNorm in only six. Always look
+# at more than one seed. The largest rate is the best one, so that the figure does not show where the optimum lies. And
+# nothing is said about time, which we did not measure.
 #
 # </details>
 
@@ -1167,8 +1171,9 @@ show(
 # weighted sums take half of them.
 #
 # **Is the cost of a whole Transformer quadratic in the number of tokens?** Formally it is, but in practice the
-# quadratic part matters only for long texts, the longer the wider the model. Without it, the simple rule of Kaplan et
-# al. (2020) remains: *two operations for each parameter and each token*, $24ND^2 = 2N \cdot 12D^2$.
+# quadratic part matters only for long texts, and the wider the model, the longer they have to be. Without it, the
+# simple rule of Kaplan et al. (2020) remains: *two operations for each parameter and each token*, $24ND^2 = 2N \cdot
+# 12D^2$.
 #
 # **A rule of thumb for whole models**: $L$ blocks have about $12LD^2$ parameters. We compare it with published sizes.
 

@@ -473,16 +473,15 @@ def write(model, corpus, count, seed=0, longest=60, **options):
 # %%
 def choose(logits, T=1.0, k=None, p=None):
     """Distributions [B, V] to draw from: temperature, then top-k, then top-p."""
-    q = (logits / T).softmax(dim=-1)
-    order = q.argsort(dim=-1, descending=True)  # [B, V], the likeliest first
-    ranks = order.argsort(dim=-1)  # [B, V]: 0 for the likeliest token
+    q, order = (logits / T).softmax(dim=-1).sort(dim=-1, descending=True)  # [B, V], the likeliest first
     if k:
-        q = q * (ranks < k)
+        q[:, k:] = 0
         q = q / q.sum(dim=-1, keepdim=True)
     if p:
-        before = q.gather(-1, order).cumsum(dim=-1).gather(-1, ranks) - q  # what the likelier tokens have together
+        before = q.cumsum(dim=-1) - q  # what the likelier tokens have together
         q = q * (before < p)
-    return q / q.sum(dim=-1, keepdim=True)
+    q = q / q.sum(dim=-1, keepdim=True)
+    return torch.zeros_like(q).scatter(-1, order, q)  # back to the order of the vocabulary
 
 
 # %% tags=["fold"] label="lines that the GPT writes; the grammar says which of them are sentences"
@@ -946,11 +945,10 @@ for document in mappings.mixture(named, 4, generator=seeded):
 
 # %% [markdown]
 # The name plays the part of a description in words: a model that knows the table `T3` can answer after `T3 c` without
-# any example. After `?` it has to read examples first. We train a GPT with two layers, of two attention heads each, to
-# predict the next token of such documents, like any language model. Unlike our first GPT, it has an output head of its
-# own. Nobody tells it that there are tables. To save time, we load its weights after 800 steps, which are stored with
-# this lesson. In what follows, "our model" is this one, and "the stored models" are five others that were trained for
-# 1,600 steps.
+# any example. After `?` it has to read examples first. **Our model** is a GPT with two layers of two attention heads
+# each, trained to predict the next token of such documents, like any language model. Unlike our first GPT, it has an
+# output head of its own. Nobody tells it that there are tables. To save time, we load its weights after 800 steps. Five
+# others, trained for 1,600 steps and known only by their stored results, are called **the stored models**.
 
 
 # %% tags=["fold"] label="loads a GPT that was trained on the documents"
@@ -1168,7 +1166,8 @@ assert accuracies["seen"][3] > 0.9 and accuracies["named"][0] > 0.95
 #
 # - **New tables**: with up to eight examples, the stored models are right about as often as one can be. They have
 #   learned to learn from a prompt. With 15 examples they reach 0.80 of a possible 0.88, because they overlook some
-#   examples of a long prompt. The right panel shows that our model overlooks only the last examples of a prompt.
+#   examples of a long prompt. (Ours reaches 0.84 after half the training; we do not know why.) The right panel shows
+#   that our model overlooks only the last examples of a prompt.
 # - **Named tables** need no example at all: these 16 tables are in the weights.
 # - **Named tables after a `?`**, printed as "named, no name", are about as hard as new ones: without the name a model
 #   does not recall them.
@@ -1278,7 +1277,8 @@ assert len(on_twos) == 2 and min(on_twos) > 0.2 and sum(on_twos) > 0.9
 # %% [markdown]
 # **Figure 8.** A prompt with a new table. The colour of each token is the weight with which the last token attends to
 # it; on the right, the probabilities of the eight digits. At first, with seven examples, the head divides its weight
-# between the two digits that followed an `a`. Before the second example, `a2`, nothing can be known about `a`.
+# between the two digits that followed an `a`. With fewer than two examples the prompt does not yet contain `a2`, and
+# nothing can be known about `a`.
 #
 # A single prompt may mislead, so we measure all heads over many documents, in two ways: by where they attend, and by
 # what is lost without them. Three mean weights tell the kinds of heads apart: the weight that a digit gives to the
@@ -1479,8 +1479,8 @@ assert 0.195 < min(needed) and max(needed) < 0.355  # the accuracy without the s
 # work, at least in part.
 #
 # All five models have both kinds of heads, but none has just one of each. Four have two induction heads and a single
-# previous-token head, whose removal leaves an accuracy of 0.20 to 0.35. The fifth has two previous-token heads and a
-# single induction head.
+# previous-token head, whose removal leaves an accuracy of 0.20 to 0.35. The fifth, seed 4, is the reverse: either of
+# its two previous-token heads can be removed without much loss.
 #
 # If this mechanism needs two layers, a model with a single layer should fail. Does it?
 
@@ -1989,7 +1989,7 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # second prompt nothing can be known about `a`, and the best answer is a probability of $1/8$ for each digit.
 #
 # GPT-3's answer to `cheese =>` cannot be copied, since "fromage" is nowhere in the prompt. The first line and the
-# examples only show *which task* is meant; the French word has to come from the weights. Our world has both abilities,
+# examples only show *which task* is meant; the French word has to come from the weights. Our model has both abilities,
 # too: a named table is recalled from the weights, and a new one is read from the prompt.
 #
 # <details><summary>Going further: from a language model to an assistant</summary>

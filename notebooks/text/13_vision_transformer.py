@@ -195,9 +195,8 @@ W_E, b_E = normal(C * P * P, D) / math.sqrt(C * P * P), normal(D)
 X = patches @ W_E + b_E  # [N, D]
 
 # %% [markdown]
-# The cut takes no notice of what is in the picture: the circle of Figure 2 is spread over twelve patches, and the
-# patches do not overlap. And *within* a patch, the matrix does not know which pixels are neighbours; it treats the 108
-# numbers as a plain vector.
+# The cut takes no notice of what is in the picture: the circle of Figure 2 is spread over twelve patches. And *within*
+# a patch, the matrix does not know which pixels are neighbours; it treats the 108 numbers as a plain vector.
 #
 # ## A strided convolution does the same
 #
@@ -338,8 +337,8 @@ print(f"our ViT: 16 patches, {ours:,} parameters")
 # - **Locality**: pixels that belong together lie close together. An output sees only nine neighbouring pixels.
 # - **Translation equivariance**: the same filter works everywhere. If the picture moves by a pixel, the output moves by
 #   a pixel, too. The mean over the grid at the end of a network does not depend on where in the grid the numbers are,
-#   which makes the answer *invariant*: it stays the same when the object moves. Both hold only roughly at the borders
-#   and where a network makes its grid coarser.
+#   which makes the answer *invariant*: it stays the same when the object moves. Equivariance and invariance hold only
+#   roughly: at the borders, and where a network makes its grid coarser.
 #
 # Such assumptions, built into a model before it has seen any data, are called the model's **inductive bias**. A ViT has
 # less of it. Patches are local, and the embedding and the blocks have the same weights for all patches; but every token
@@ -383,11 +382,11 @@ show(
 # Shuffling makes no difference at all to what a ViT can learn. The embedding treats a patch as a plain vector of 108
 # numbers: if the rows of $W_E$ are put in the same new order as the pixels, each patch gives the same token as before.
 # The patches are a set, and only the learned vectors tell where each of them lies: if the position vectors change
-# places together with the patches, each token is the same as before. Since the initial values of both are drawn
-# independently from one distribution, no order is likelier than another, and training treats all orders alike. Apart
-# from chance, a ViT therefore learns shuffled pictures as well as the original ones. To check the core of this
-# argument, we copy a ViT, reorder the rows of its $W_E$ and its position vectors in this way, and give the copy the
-# shuffled pictures.
+# places together with the patches, each token is the same as before. Within each of the two, all initial values are
+# drawn independently from the same distribution; so no order is likelier than another, and training treats all orders
+# alike. Apart from chance, a ViT therefore learns shuffled pictures as well as the original ones. To check the core of
+# this argument, we copy a ViT, reorder the rows of its $W_E$ and its position vectors in this way, and give the copy
+# the shuffled pictures.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -565,7 +564,8 @@ assert means["ViT, augmented"][0] > means["ViT"][0] + 0.2
 # - **Augmentation replaces many pictures.** At 100 pictures it brings the ViT from 0.39 to 0.88, about as far as 1,600
 #   pictures do without it. It suits these pictures: their objects differ in place anyway, and a mirrored object keeps
 #   its name. But the comparison with the convolutional network of the figure is uneven, since that one learned without
-#   augmentation. With augmentation it reaches 0.98 at 100 pictures, so a gap of 0.1 remains.
+#   augmentation. With augmentation (not drawn; see the section on DeiT) it reaches 0.98 at 100 pictures, so a gap of
+#   0.1 remains.
 #
 # In the published comparison the curves cross: at 14 million pictures BiT is still ahead of all ViTs, but at 303
 # million the largest of them, ViT-H/14, has overtaken it. Ours cannot cross, since with 1,600 pictures or more our
@@ -814,13 +814,13 @@ assert 0 < at_best.min() and at_best.max() < 1  # each lies at an edge
 # own, whose largest value is written below, and its patch is outlined.
 #
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
-# on average over 200 pictures. Equal weights are the baseline. A single map for all pictures beats this baseline simply
-# because objects cover some places of the window, above all the middle, more often than others; only the gain from the
-# second line to the third is due to the individual picture. The rollout does follow the object, then, although about
-# half of it lies on the background, and in all four pictures the lightest patch lies only at the edge of the object.
-# The last lines show one reason: the heads of the last block (block 2) do different work. In head 1 the class token
-# attends almost only to the object, as you can see in Figure 7; in the other heads it looks elsewhere, too, and the
-# rollout averages over all of them.
+# pieces of a second object included, on average over 200 pictures. Equal weights are the baseline. A single map for all
+# pictures beats this baseline simply because objects cover some places of the window, above all the middle, more often
+# than others; only the gain from the second line to the third is due to the individual picture. The rollout does follow
+# the object, then, although about half of it lies on the background. The last lines show one reason: the heads of the
+# last block (block 2) do different work. In head 1 the class token attends almost only to the object; in the other
+# heads it looks elsewhere, too, and the rollout averages over all of them. Why the lightest patch lies at the edge of
+# the object in all four pictures, this does not explain.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may be using, but it is no
@@ -889,9 +889,10 @@ for side in SIDES:
 # halving would cost sixteen times as much.
 #
 # It is less clear what we gain. Patches of 12 by 12 do worst, but among the other sizes, the seeds of a single size
-# differ as much as the sizes do. This does not rule out a gain, since training is far from finished after 1,500 steps.
-# The ViTs of the paper do gain from smaller patches, whichever set they are pre-trained on. With ImageNet alone, ViT-B
-# reaches 73.4 % with patches of 32 by 32 and 77.9 % with patches of 16 by 16.
+# differ as much as the sizes do. This does not rule out a gain, since 1,500 steps are few: with $P = 6$, Figure 5 has
+# 0.98 after 4,000 steps, from only 1,600 augmented pictures. The ViTs of the paper do gain from smaller patches,
+# whichever set they are pre-trained on. With ImageNet alone, ViT-B reaches 73.4 % with patches of 32 by 32 and 77.9 %
+# with patches of 16 by 16.
 #
 # ## Another image size
 #
@@ -1117,7 +1118,7 @@ handwritten = record["results"]["digits"]
 for kind in handwritten:
     values = handwritten[kind]
     print(
-        f"{kind}: now {on_digits(kind, 400, 0):.3f} after 400 steps; stored, 1,000 steps, three seeds: {sum(values) / 3:.3f}"
+        f"{kind}: now {on_digits(kind, 400, 0):.3f} after 400 steps; stored, 1,000 steps, three seeds: {sum(values) / 3:.3f} ({min(values):.3f} to {max(values):.3f})"
     )
 assert min(handwritten["CNN"]) > max(handwritten["ViT"])
 

@@ -373,7 +373,8 @@ for beginning, A in {
 # The factor $\alpha/r$ has a practical reason. $BA$ is a sum of $r$ terms, so the update grows with $r$. Dividing by
 # $r$ is meant to spare us a new learning rate for each rank, while $\alpha$ sets how large the update is as a whole.
 # Like the authors, we chose one $\alpha$ and did not tune it: whenever LoRA learns task 2, $\alpha = 8$ and the
-# learning rate is $2 \cdot 10^{-2}$.
+# learning rate is $2 \cdot 10^{-2}$. For simplicity our module computes $BA$, which a program for large models avoids
+# during training.
 #
 # ## Which layers get an adapter
 #
@@ -451,10 +452,10 @@ assert exact(small, data["2, new"]) > 0.7 * on_b
 #
 # ## Merging an adapter
 #
-# **While an update is trained**, it stays beside the layer, as in `two_paths`; our `LowRankUpdate` computes $BA$ only
-# for simplicity. **Once it is trained**, it can be **merged**: $W = W_0+\frac{\alpha}{r}BA$ is computed once and
-# stored instead of $W_0$. Then the model has exactly the form of the base, and is as fast. The next cell compares the
-# two paths with the adapted layer, and merges the whole adapter:
+# **While an update is trained**, it stays beside the layer, as in `two_paths`. **Once it is trained**, it can be
+# **merged**: $W = W_0+\frac{\alpha}{r}BA$ is computed once and stored instead of $W_0$. Then the model has exactly the
+# form of the base, and is as fast. The next cell compares the two paths with the adapted layer, and merges the whole
+# adapter:
 
 # %%
 rows = data["2, new"].to(DEVICE)
@@ -568,20 +569,19 @@ show(
 # $$Y = \operatorname{softmax}\!\left(\frac{Q\,[P_K; K]^\top}{\sqrt{D_H}}\right) [P_V; V].$$
 #
 # Here $[P_K; K]$ has the rows of $P_K$ above those of $K$, and the causal mask is left out. A single softmax runs over
-# both groups of keys. Let $\lambda$ be the sum of the attention weights that a token gives to the prefix; those of the
-# words then add up to $1-\lambda$. Divided by $1-\lambda$, the weights of the words are just those of a softmax over
-# the words alone, and divided by $\lambda$, those of the prefix are a softmax over the prefix alone. For this token,
-# the head's output $y$, a row of $Y$, is therefore a mixture of what the token would get without the prefix and what it
-# would get from the prefix alone:
+# both groups of keys. For one token's query, let $S_P$ be the sum of the exponentials of the scores over the keys of
+# the prefix, and $S$ the same sum over the words. The softmax divides every exponential by $S_P + S$. The prefix thus
+# gets $\lambda = S_P/(S_P + S)$ of the attention, which is the sigmoid of $\log S_P - \log S$, and the words get
+# $1-\lambda$. Within each group the weights have the ratios of a softmax over this group alone. The head's output $y$,
+# a row of $Y$, is therefore a mixture of what the token would get without the prefix and what it would get from the
+# prefix alone:
 #
 # $$y = (1 - \lambda)\, y_{\text{sequence}} + \lambda\, y_{\text{prefix}}.$$
 #
 # Within a block, a prefix thus cannot change how a token divides its attention *among the words*: their weights keep
-# their ratios. How large is $\lambda$? Let $S_P$ be, for this token's query, the sum of the exponentials of the scores
-# over the keys of the prefix, and $S$ the same sum over the words. Then $\lambda = S_P/(S_P + S)$, which is the sigmoid
-# of $\log S_P - \log S$. The first of the next two cells checks that the output is such a mixture, and the second
-# implements prefix tuning in this form, now with the causal mask. We do not train it here, nor BitFit's biases or the
-# adapter layers: the results of all three are in Figure 4, from stored runs.
+# their ratios. The first of the next two cells checks that the output is such a mixture, and the second implements
+# prefix tuning in this form, now with the causal mask. We do not train it here, nor BitFit's biases or the adapter
+# layers: the results of all three are in Figure 4, from stored runs.
 #
 # <details><summary>Going further: one form for prefixes, adapter layers and LoRA</summary>
 #
@@ -808,8 +808,8 @@ show(
 #   reaches, and random weights from all six matrices still less. The place thus accounts for a part of LoRA's lead. The
 #   larger part remains to be explained, and its likeliest reason is the form of the update.
 # - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and stays behind it in every seed.** With rank 8
-#   for all six matrices it is ahead in every seed. Both gaps are small, and each learning rate was tuned on a single
-#   seed: the result only shows that LoRA need not be behind.
+#   for all six matrices it is ahead in every seed. Both gaps are small on average, and each learning rate was tuned on
+#   a single seed: the result only shows that LoRA need not be behind.
 # - **With the adapter in place, LoRA forgets about as much as full fine-tuning, on average**; without the adapter,
 #   nothing is lost.
 # - **The relatives fall far behind here; in the published results most of them do not.** There the prefix of embeddings
@@ -1089,10 +1089,10 @@ explore(
 # **Figure 6.** Left, the pre-trained weight $W_0$ and the update that is merged, in the second block, for the first of
 # the chosen matrices; blue entries are negative, red ones positive, white ones near 0. The stripes of the update show
 # its low rank. Right, exact translations of task 2 with all six matrices, against the rank that is kept and against
-# $\alpha$; the star is your choice. Lower the rank, and hardly anything is lost until fewer than five directions of
-# each trained update are kept; move $\alpha$ away from 8, its value in training, and the share falls at once. The peak
-# at 8 shows only that an adapter fits the scale at which it was trained; it does not show that 8 is the best $\alpha$
-# to train with.
+# $\alpha$ (the factor stays $\alpha/8$ when fewer directions are kept); the star is your choice. Lower the rank, and
+# hardly anything is lost until fewer than five directions of each trained update are kept; move $\alpha$ away from 8,
+# its value in training, and the share falls at once. The peak at 8 shows only that an adapter fits the scale at which
+# it was trained; it does not show that 8 is the best $\alpha$ to train with.
 #
 # The parts of a trained adapter depend on each other: merged without the others, the updates of query and value do far
 # worse than all six. The first direction alone is not enough either, although adapters *trained* with rank 1 for all
@@ -1130,7 +1130,9 @@ explore(
 # code should be used *equally often*. According to the authors, trained weights are roughly normally distributed. We
 # therefore cut the area under the normal curve into parts of about equal size, and take the middle of each part, so
 # that about equal areas also lie between neighbouring values (Figure 7, left). Let $\Phi^{-1}(p)$, the *quantile* of
-# $p$, be the number below which a share $p$ of a normal distribution lies. Then:
+# $p$, be the number below which a share $p$ of a normal distribution lies. Sixteen equal parts would have their middles
+# at $p = \tfrac1{32}, \tfrac3{32}, \dots$, and none of these gives the value 0. The two halves are therefore treated
+# separately:
 #
 # 1. One of the values has to be 0, since weights that are 0 must stay 0. Of the other fifteen, eight are positive and
 #    seven negative.
@@ -1437,8 +1439,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 # The tables show means over the seeds, some with the range in parentheses; *float32* is not rounded, and *whole
 # matrices* have one scale each. The last table, *repaired*, asks whether an adapter of rank 4 that is trained on task 1
 # over the rounded weights, for 100 more steps, can make up for the rounding; the base that was not rounded gets the
-# same training. It helps where there is something to repair: with two bits in both measures, and with three bits in the
-# loss.
+# same training. It helps where there is something to repair: clearly with two bits, in both measures; with three bits,
+# and slightly with four, in the loss.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
@@ -1557,11 +1559,11 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# For GPT-3, LoRA needs 350 GB by this count, without activations, which is a sixth of the 2.10 TB of full fine-tuning
-# or less; against the paper's own 1.2 TB it saves about 70 %. Nearly all the memory that remains is taken up by the
-# frozen weights, and QLoRA makes these almost four times smaller, except for the embeddings and the head, which stay in
-# 16 bits. For the Llama with 65 billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is
-# enough.
+# For GPT-3, LoRA needs 350 GB by this count, without activations, which is a sixth of the 2.10 TB of full fine-tuning,
+# or an eighth of the 2.79 TB with mixed precision; against the paper's own 1.2 TB it saves about 70 %. Nearly all the
+# memory that remains is taken up by the frozen weights, and QLoRA makes these almost four times smaller, except for the
+# embeddings and the head, which stay in 16 bits. For the Llama with 65 billion weights, the QLoRA paper agrees with our
+# count: a single GPU with 48 GB is enough.
 #
 # QLoRA also has a safeguard for long sentences, whose activations may need more memory than is left: a **paged
 # optimiser** lets the GPU's driver move Adam's means, page by page, into the CPU's memory when the GPU runs out of
