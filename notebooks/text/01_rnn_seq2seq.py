@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. No knowledge of attention
 # is needed: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 70 minutes to read; the cells run in less than a minute on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in less than a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -377,9 +377,9 @@ show(
 # %% [markdown]
 # **Figure 4.** Teacher forcing uses the same tokens twice: as the tokens that the decoder should predict (top row) and
 # as its input (bottom row), shifted by one position, so that the decoder never sees a token before it has had to
-# predict that token. In the middle is what it might predict itself. At $t = 2$ its likeliest token is wrong, so the
-# loss there is at least $\log 2$; the other steps add theirs, too. As the dotted arrows show, the next step is fed the
-# *correct* token.
+# predict that token. In the middle is what it might predict itself. At $t = 2$ its likeliest token is wrong. The
+# correct *il* then has at most half of the probability, so the loss there is at least $\log 2$; the other steps add
+# theirs, too. As the dotted arrows show, the next step is fed the *correct* token.
 #
 # A common mistake is to forget this shift; question 2 at the end asks what happens then.
 #
@@ -612,9 +612,9 @@ assert reached["trained"] > 2 * reached["untrained"]
 
 # %% [markdown]
 # Both ratios are now several times as large: the encoder has learned to keep the first of five tokens, as the straight
-# path of Figure 1 allows. The ratio of the gradients may even exceed 1: the sum of its numbers then depends more
-# strongly on *we*, four steps back, than on the `[STOP]` just read. Whether it can keep a long sentence is the question
-# of the section after next.
+# path of Figure 1 allows. The ratio of the gradients may even exceed 1: the last hidden state (more exactly, the sum of
+# its numbers) then depends more strongly on *we*, four steps back, than on the `[STOP]` just read. Whether it can keep
+# a long sentence is the question of the section after next.
 
 # %% [markdown]
 # ## Greedy decoding
@@ -938,9 +938,8 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Token accuracy and BLEU of greedy translations of new sentences in the stored run, by the number of
-# words: means and ranges over three seeds. Each point is drawn at the middle of its group; the dotted line on the left
-# marks one half. The decoder without a source always writes the same sentence: this is the floor for greedy decoding.
-# The table above has the left panel's means.
+# words: means and ranges over three seeds. The dotted line on the left marks one half. The decoder without a source
+# always writes the same sentence: this is the floor for greedy decoding. The table above has the left panel's means.
 #
 # The curves of all translators fall as the sentences get longer. The two larger widths are enough for short sentences,
 # which come out almost without a mistake. Increasing the width, which enlarges both GRUs along with $c$, does not
@@ -1086,9 +1085,9 @@ show(
 # ## Beam search
 #
 # One suspect is left: all translations so far were decoded greedily. Does the most likely token at each step lead to
-# the most likely *sentence*? And would a better search translate long sentences? Let us first look at a toy decoder
-# that writes only two words, with the probabilities below. *Il* and *la* mean "the" and *un* means "a"; the nouns are
-# *cielo* (sky), *cane* (dog), *libro* (book), *casa* (house), *lettera* (letter) and *amico* (friend).
+# the most likely *sentence*? And would a better search translate long sentences? Look at a toy decoder that writes only
+# two words, with the probabilities below. *Il* and *la* mean "the" and *un* means "a"; the nouns are *cielo* (sky),
+# *cane* (dog), *libro* (book), *casa* (house), *lettera* (letter) and *amico* (friend).
 
 # %%
 # the tokens written so far -> the probabilities of the next
@@ -1154,10 +1153,10 @@ show(
 # With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token decides, and a value in between is tuned on
 # held-out sentences (Wu et al., 2016, whose divisor is slightly different). Lesson 10 returns to the length penalty.
 #
-# How much does this change for our translator? The folded search below has a beam of four. It reads every prefix anew
-# at each step, which is slower than moving the hidden states along but gives the same probabilities. It shows the first
-# new sentence of 6 to 10 words on which the beam and greedy decoding differ. Look for the correct translation among the
-# four: the most likely sentence need not be the right one.
+# How much does beam search change for our translator? The folded search below has a beam of four. It reads every prefix
+# anew at each step, which is slower than moving the hidden states along but gives the same probabilities. It shows the
+# first new sentence of 6 to 10 words on which the beam and greedy decoding differ. Look for the correct translation
+# among the four: the most likely sentence need not be the right one.
 
 
 # %% tags=["fold"]

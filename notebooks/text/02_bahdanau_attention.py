@@ -809,11 +809,11 @@ assert missed == ["la", "zone", "européenne", "signé"]
 # the input position with the largest weight in that row.
 #
 # Some gold links are **sure**: these join tokens that translate each other, and the model must find them. Others are
-# only **possible**: they lead from a word to the noun or subject that it agrees with, for example from *la* to *area*,
-# since it is the feminine *zone* that calls for *la* and not *le*, or to a helping verb that French leaves out, as from
-# *mange* to *is* in *is eating*. A model may find such a link or leave it out without making an error. But a row gives
-# only one link: if that is a possible one, the row's sure link is missed. Och and Ney (2003) describe the two kinds; in
-# their data people decided which links are of which kind, whereas in ours a rule does.
+# only **possible**, and they are of two kinds. Some lead from a word to the noun or subject that it agrees with: from
+# *la* to *area*, for example, since the feminine *zone* calls for *la* and not *le*. Others lead to a helping verb that
+# French leaves out: from *mange* to *is* in *is eating*. A model may find such a link or leave it out without making an
+# error. But a row gives only one link: if that is a possible one, the row's sure link is missed. Och and Ney (2003)
+# describe the two kinds; in their data people decided which links are of which kind, whereas in ours a rule does.
 #
 # The **alignment error rate** (AER) compares the model's links with the gold ones. Let $A$ be the set of the model's
 # links, $S$ the set of the sure links and $P$ the set of all gold links, sure or only possible. The letters are Och and
@@ -905,10 +905,10 @@ show(
 # mark the sure links, small ones the links that are only possible, and an orange dot the largest weight of each row.
 #
 # Nobody told the models which tokens belong together. Aligning them is a way to lower the loss, and all eight models
-# have found it: the error rates are far below that of the diagonal, for the small models as for the large ones, whose
-# test sentences differ: compare each size with its own diagonal. The block, however, does not come out as expected.
-# When they write *économique*, all eight models attend most to *economic*, but when they write *zone*, none of them
-# attends most to *area*. Two of the large models (runs 2 and 3) go through the block from left to right, not backwards:
+# have found it: their error rates are far below those of the diagonal. (The small and the large models were tested on
+# different sentences; compare each size with its own diagonal.) The block, however, does not come out as expected. When
+# they write *économique*, all eight models attend most to *economic*, but when they write *zone*, none of them attends
+# most to *area*. Two of the large models (runs 2 and 3) go through the block from left to right, not backwards:
 # *European* for *zone*, *economic* for *économique*, *area* for *européenne*. Of these three links only the second is
 # sure; the last is possible. And yet, in the stored run, the three large models all translate the sentence without a
 # mistake.

@@ -345,8 +345,9 @@ show(
 # 2. **A gate.** After *left* comes *of*, and for this token the decoder does not need the image. A **gate** $\beta_t =
 #    \sigma(\mathrm{gate}(s_{t-1}))$, a number between 0 and 1, decides how much of the context vector the step
 #    receives: $z_t = \beta_t c_t$. Here $\mathrm{gate}$ is a linear layer with one output, and $\sigma$ is the sigmoid.
-#    The gate and the scores are computed from $s_{t-1}$, before the GRU reads *left*. That is no obstacle: *left* was
-#    itself predicted with the help of $s_{t-1}$, so $s_{t-1}$ can already tell that *of* will follow.
+#    At the step that writes *of*, the previous token $y_{t-1}$ is *left*, but the gate and the scores are computed from
+#    $s_{t-1}$, before the GRU reads *left*. That is no obstacle: *left* was itself predicted with the help of
+#    $s_{t-1}$, so $s_{t-1}$ can already tell that *of* will follow.
 # 3. **The positions of the cells.** The features of a cell say what is there, but hardly where the cell is: only the
 #    border of the image, if the cell sees it, gives a hint. To write *left of*, the decoder has to know where the
 #    objects are, but the weighted sum keeps no positions: as lesson 02 has shown, the context vector stays the same if
@@ -455,9 +456,10 @@ class Captioner(Writer):
 
     def step(self, y, s, X, known):
         """One token: y [B] and s [B, D_S] give the logits [B, V], the new s and the weights [B, L]."""
-        a, c = None, known
+        a, c = None, known  # without attention, known is the one vector [B, D]
         if self.looks:
-            e = self.v(torch.tanh(self.W(s)[:, None] + known))[..., 0]  # [B, 1, D_A] + [B, L, D_A] -> [B, L]
+            # with attention, known is x_i U: [B, 1, D_A] + [B, L, D_A] -> [B, L]
+            e = self.v(torch.tanh(self.W(s)[:, None] + known))[..., 0]
             a = e.softmax(dim=-1)
             c = (a[:, None] @ X)[:, 0]  # [B, D]
         z = torch.sigmoid(self.gate(s)) * c  # [B, 1] * [B, D]

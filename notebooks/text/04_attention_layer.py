@@ -1048,21 +1048,20 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 #
 # Our experiment adds two findings that the usual account leaves out.
 #
-# **Division by $D$ works too**, with a learning rate of its own. If the weights are nearly equal at the start, there is
-# still a gradient, and a larger step makes up for the small scores. If the softmax is strongly saturated at the start,
-# as in the wide undivided layer, most queries have almost no gradient, and with none of our learning rates does more
-# than a small part of them find their data vector. Yang et al. (2022) divide by $D$ for a different reason: training
-# makes queries and keys dependent, and the scores of dependent vectors can grow like $D$ instead of $\sqrt D$, as the
-# score of a vector with itself does.
+# **Division by $D$ works too**, in Figure 14 even a little better than division by $\sqrt D$, but with a learning rate
+# of its own. If the weights are nearly equal at the start, there is still a gradient, and a larger step makes up for
+# the small scores. If the softmax is strongly saturated at the start, as in the wide undivided layer, most queries have
+# almost no gradient, and with none of our learning rates does more than a small part of them find their data vector.
+# Yang et al. (2022) divide by $D$ for a different reason: training makes queries and keys dependent, and the scores of
+# dependent vectors can grow like $D$ instead of $\sqrt D$, as the score of a vector with itself does.
 #
 # **The division changes the start and the step, not what the layer can express.** Without the division, the query $q' =
 # q/\sqrt D$ has the same scores as $q$ has with it, so let the undivided layer start from $q/\sqrt D$ (a *small
-# start*). Since $q = \sqrt D\,q'$, the chain rule makes the gradient for $q'$ larger by the factor $\sqrt D$ than that
-# for $q$. But the step of $q'$ must be *smaller* by the factor $\sqrt D$ for the scores to change equally. Together,
-# the learning rate must be $D$ times smaller (a *small step*), and gradient descent then gives the same scores without
-# the division. The line below shows it at width 512: both divided layers use one and the same learning rate, and the
-# undivided layer uses this rate divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is
-# therefore lower than in Figure 14.
+# start*). Let $g$ be the gradient for $q$, and $\eta$ its learning rate. By the chain rule the gradient for $q'$ is $g'
+# = \sqrt D\,g$. For equal scores $q'$ must move by $\eta g/\sqrt D = (\eta/D)\,g'$: the learning rate must be $D$ times
+# smaller (a *small step*), and gradient descent then gives the same scores without the division. The line below shows
+# it at width 512: both divided layers use one and the same learning rate, and the undivided layer uses this rate
+# divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is therefore lower than in Figure 14.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1078,7 +1077,8 @@ assert abs(by_root - small_start) < 0.05  # the same start and step in another f
 
 # %% [markdown]
 # The undivided layer now does as well as the layer that divides by $\sqrt D$. Division by $D$ fails at this learning
-# rate: its gradients are smaller, so the same rate makes its steps too short.
+# rate. The softmax lets the gradient pass (Figure 6), but on its way to the query the gradient is multiplied by $1/D$
+# instead of $1/\sqrt D$, and a step of the query then changes the scores by $1/D$ instead of $1/\sqrt D$ once more.
 #
 # In a translator, a single matrix $W_Q$ makes all the queries of a layer, and when an unsaturated query updates $W_Q$,
 # it does so for every query, even for queries that get almost no gradient of their own. With a shared matrix an

@@ -963,8 +963,9 @@ show(
 # query to key, not on where either of them is. *Three positions before* is a distance, but *the opposite position* is
 # not: it is 23 steps ahead of position 0, and 23 steps behind position 23. The guarantee that only the distance counts
 # is also a limitation. And how does a layer with RoPE look three positions back? Suppose that queries and keys have a
-# part that is the same for all letters, such as their biases, and that there $q = R_{-3}\,k$. Then $\langle q,
-# R_{n-m}\,k\rangle$ is largest at $n - m = -3$, where all pairs line up.
+# part that is the same for all letters, such as their biases, and that for these parts $q = R_{-3}\,k$. Then $\langle
+# q, R_{n-m}\,k\rangle$ is largest at $n - m = -3$: there the query and the rotated key point in the same direction in
+# every pair of features.
 #
 # Why, then, is the bar of RoPE above the dotted line at all? The right panel shows where its right letters are: at the
 # two ends. There the opposite position is also the farthest, at distance 23 from position 0, at distance $-23$ from

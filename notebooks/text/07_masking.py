@@ -675,9 +675,10 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # *Filled before*: the loss is finite, but all of the gradient of $W_V$ is NaN. The backward pass multiplies the weights
 # of the *[PAD]* rows, which are NaN, by a gradient of 0, and $\text{NaN} \cdot 0$ is NaN. After one step of training
 # all of $W_V$ is NaN, and so is the next loss. *Filled before and after*: these weights are 0, and no NaN is left.
-# *Added before, filled after*: in all three ways, the softmax of a fully masked row sends NaN back to its *scores*. A
-# score that `masked_fill` has overwritten passes nothing on, so $W_Q$ and $W_K$ stay clean in the first two rows. A
-# score to which $-\infty$ was added passes the NaN on.
+# *Added before, filled after*: the gradients of $W_Q$ and $W_K$ are NaN. With all three ways, the softmax of a fully
+# masked row sends NaN back to its *scores*. Where `masked_fill` has overwritten a score, the NaN stops, so the first
+# two lines of the table show none for $W_Q$ and $W_K$. Where $-\infty$ was added to the score, the NaN passes on to
+# them.
 #
 # PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
 # the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
@@ -739,10 +740,11 @@ for b, row in enumerate(apart.amax(dim=-1).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix up the two polarities? A folded cell of the previous section built
-# `library = nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True)`. It takes vectors of $D_Q = 4$ features, so
-# `rows` keeps the first four of each input. We give it the mask once with `~` and once without, and print for each
-# query of the first sentence, which has no padding, the sum of its weights on later positions.
+# What happens if you mix up the two polarities? A folded cell of the previous section built `library =
+# nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True)`. It takes vectors of $D_Q = 4$ features, so `rows` keeps
+# the first four of each input. We give it the causal mask once with `~`, together with the padding mask, and once
+# without `~`. For each query of the first sentence, which has no padding, we print the sum of its weights on later
+# positions.
 
 # %% tags=["nbval-check-output"]
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -920,7 +922,7 @@ if stored_runs.full():
         with torch.no_grad():
             lies.append([[token_loss(one, fresh).item(), token_by_token(one, fresh), share(one)] for one in pair])
     results = {"lies": lies, "steps": 2 * STEPS}
-    stored_runs.keep("07_masking", results, seed=SEED, seconds=time.perf_counter() - begun)
+    stored_runs.keep("07_masking", results, seed="0 to 4", seconds=time.perf_counter() - begun)
 record = stored_runs.load("07_masking")
 print(stored_runs.how(record))
 

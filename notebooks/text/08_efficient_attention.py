@@ -274,8 +274,8 @@ with torch.no_grad():
     assert_close(one_by_one, model(x), rtol=1e-4, atol=1e-4)
 
 # %% [markdown]
-# The lines show how the model continues three prompts. As the folded cell checks, the cache changes neither the tokens
-# nor, up to rounding, the logits. How much work has it saved?
+# The lines show how the model continues three prompts; what follows the end of a sentence is not printed. As the folded
+# cell checks, the cache changes neither the tokens nor, up to rounding, the logits. How much work has it saved?
 
 # %% tags=["fold"]
 # @title Draws Figure 1
@@ -812,9 +812,9 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 # %% [markdown]
 # With a mask matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
 # model can afford it, because its sentences are short. For a long text, set the flag in training and prefill, and use
-# neither flag nor mask for a single new token. For several queries that start later than the keys (lesson 07),
-# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`, which on a CPU
-# builds the matrix itself.
+# neither flag nor mask for a single new token. For several new tokens after a filled cache, as in `extend`, `is_causal`
+# is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`, which on a CPU builds the
+# matrix itself.
 
 # %% [markdown]
 # ## Linear attention
@@ -930,6 +930,7 @@ def window(Q, K, V, w=64):
     N = Q.shape[-2]
     chunks = Q.unflatten(-2, (-1, w))  # [..., N/w, w, D]
     K_pad, V_pad = (F.pad(one, (0, 0, w, w)) for one in (K, V))  # [..., N + 2 w, D]: w zero vectors at either end
+    # unfold cuts out 3 w rows, moves on by w, and puts the rows on a new last axis: [..., N/w, D, 3 w]; .mT swaps the last two
     K_near, V_near = (one.unfold(-2, 3 * w, w).mT for one in (K_pad, V_pad))  # N/w pieces: [..., N/w, 3 w, D]
     start = torch.arange(0, N, w, device=Q.device)[:, None]  # [N/w, 1]
     query = (start + torch.arange(w, device=Q.device))[..., None]  # [N/w, w, 1]
@@ -980,8 +981,8 @@ show(
 # %% [markdown]
 # **Figure 9.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
 # step the latents are the queries; in the last step the summaries that they have gathered are the keys and the values.
-# Between the two, in the middle row, Perceiver has its blocks of self-attention. The two steps have $2NM$ weights
-# instead of $N^2$, here 72 instead of 144.
+# Between the two, in the middle row, Perceiver has its blocks of self-attention, in which every latent attends to all
+# latents. The two steps have $2NM$ weights instead of $N^2$, here 72 instead of 144.
 
 
 # %%
@@ -1279,8 +1280,9 @@ show(
 #
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
-# but they compute something else. Their sequential steps do not grow with $N$ either; the longest path is one layer in
-# linear attention, $L + 2$ steps with latents, and about $N/w$ layers with windows.
+# but they compute something else. As in exact attention (Figure 12), the number of their sequential steps does not grow
+# with $N$; the longest path is one layer in linear attention, $L + 2$ steps with latents, and about $N/w$ layers with
+# windows.
 #
 # The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it is
 # the slowest of the $O(N)$ layers, although the window needs just as many operations for each vector ($4 \cdot 3w \cdot

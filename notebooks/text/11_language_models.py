@@ -497,7 +497,8 @@ print_lines("drawn", write(gpt, corpus, 4, seed=1))
 print_lines("T = 1.5", write(gpt, corpus, 3, seed=1, T=1.5))
 
 # %% [markdown]
-# A ✓ marks what the grammar can say, a ✗ what it cannot. What do the three controls do to a single distribution?
+# A ✓ marks what the grammar can say, a ✗ what it cannot, even if it is good English. What do the three controls do to a
+# single distribution?
 
 # %% tags=["fold"] label="draws Figure 3: the next token under the three controls"
 # @title Draws Figure 3: the next token under the three controls
@@ -1476,7 +1477,7 @@ assert 0.195 < min(needed) and max(needed) < 0.355  # the accuracy without the s
 # %% [markdown]
 # **Figure 10.** Each dot is a head of a stored model; colours are seeds, and a line joins the two heads of a layer.
 # Right and low: the head attends as named and is needed. Right and high: the other head of the layer does the same
-# work, at least in part.
+# work, at least in part. In the right panel, seed 0's upper dot lies behind that of seed 1.
 #
 # All five models have both kinds of heads, but none has just one of each. Four have two induction heads and a single
 # previous-token head, whose removal leaves an accuracy of 0.20 to 0.35. The fifth, seed 4, is the reverse: either of
@@ -1730,9 +1731,10 @@ table({f"here: {name}": values for name, values in compared(two_layers, named, [
 # named tables, without examples, before fine-tuning on 15 examples of a new table and after it; bars are means, dots
 # are seeds.
 #
-# With few examples the two ways are about equally good. With 15, fine-tuning is ahead (0.89 against 0.82), since in
-# context the models overlook some pairs of a long prompt, as Figure 6 has shown. The best possible accuracy is 0.88,
-# and the extra 0.01 is due to chance in the draw of tables and examples, which all seeds share.
+# With one example the prompt is slightly ahead; with two to eight the two ways are about equally good. With 15,
+# fine-tuning is ahead (0.89 against 0.82), since in context the models overlook some pairs of a long prompt, as Figure
+# 6 has shown. Where a curve lies above the best possible accuracy, as at 2 and at 15 examples, this is due to chance in
+# the draw of tables and examples, which all seeds share.
 #
 # But fine-tuning has side effects. The named tables, which the models knew perfectly, are recalled with an accuracy of
 # 0.93 after fine-tuning on 15 examples (0.81 for our own model, which was trained for half as long). At a learning rate
@@ -1967,8 +1969,8 @@ for steps in sorted(runs[0]["masked"], key=int):
 #
 # ## What comes next?
 #
-# This lesson began with a rule that had to be worked out from its examples. What do our model with two layers and its
-# counterpart with one say? In the second prompt no example has the letter `a`.
+# This lesson began with a rule that had to be worked out from its examples. What do our model with two layers and a
+# model with a single layer, trained for as many steps, say? In the second prompt no example has the letter `a`.
 
 # %% tags=["fold"] label="the first question, asked of both models"
 # @title The first question, asked of both models

@@ -382,11 +382,11 @@ show(
 # Shuffling makes no difference at all to what a ViT can learn. The embedding treats a patch as a plain vector of 108
 # numbers: if the rows of $W_E$ are put in the same new order as the pixels, each patch gives the same token as before.
 # The patches are a set, and only the learned vectors tell where each of them lies: if the position vectors change
-# places together with the patches, each token is the same as before. Within each of the two, all initial values are
-# drawn independently from the same distribution; so no order is likelier than another, and training treats all orders
-# alike. Apart from chance, a ViT therefore learns shuffled pictures as well as the original ones. To check the core of
-# this argument, we copy a ViT, reorder the rows of its $W_E$ and its position vectors in this way, and give the copy
-# the shuffled pictures.
+# places together with the patches, each token is the same as before. The initial values of $W_E$ are all drawn
+# independently from one distribution, and so are those of the position vectors. No order is therefore likelier than
+# another at the start, and training treats all orders alike. Apart from chance, a ViT therefore learns shuffled
+# pictures as well as the original ones. To check the core of this argument, we copy a ViT, reorder the rows of its
+# $W_E$ and its position vectors in this way, and give the copy the shuffled pictures.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -814,13 +814,13 @@ assert 0 < at_best.min() and at_best.max() < 1  # each lies at an edge
 # own, whose largest value is written below, and its patch is outlined.
 #
 # Does the rollout follow the object? The printed lines measure how much of it lies on what differs from the background,
-# pieces of a second object included, on average over 200 pictures. Equal weights are the baseline. A single map for all
-# pictures beats this baseline simply because objects cover some places of the window, above all the middle, more often
-# than others; only the gain from the second line to the third is due to the individual picture. The rollout does follow
-# the object, then, although about half of it lies on the background. The last lines show one reason: the heads of the
-# last block (block 2) do different work. In head 1 the class token attends almost only to the object; in the other
-# heads it looks elsewhere, too, and the rollout averages over all of them. Why the lightest patch lies at the edge of
-# the object in all four pictures, this does not explain.
+# pieces of a second object included (a patch that is half object counts by half), on average over 200 pictures. Equal
+# weights are the baseline. A single map for all pictures beats this baseline simply because objects cover some places
+# of the window, above all the middle, more often than others; only the gain from the second line to the third is due to
+# the individual picture. The rollout does follow the object, then, although about half of it lies on the background.
+# The last lines show one reason: the heads of the last block (block 2) do different work. In head 1 the class token
+# attends almost only to the object; in the other heads it looks elsewhere, too, and the rollout averages over all of
+# them. None of this explains why, in all four pictures, the lightest patch lies at the edge of the object.
 #
 # In the large ViTs the rollouts of photographs follow the objects as well (figure 6 of the paper). But a rollout leaves
 # out the values, the MLPs and the normalisations. Such a map illustrates what the model may be using, but it is no
@@ -1113,7 +1113,7 @@ def on_digits(kind, steps, seed):
 if stored_runs.full():
     handwritten = {kind: [on_digits(kind, 1000, seed) for seed in range(3)] for kind in ("CNN", "ViT")}
     results = {"long": kept, "taught": lessons, "digits": handwritten}
-    record = stored_runs.keep("13_vision_transformer", results, seed=0, seconds=time.perf_counter() - BEGUN)
+    record = stored_runs.keep("13_vision_transformer", results, seed="0 to 2", seconds=time.perf_counter() - BEGUN)
 handwritten = record["results"]["digits"]
 for kind in handwritten:
     values = handwritten[kind]

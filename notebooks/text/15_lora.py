@@ -349,8 +349,8 @@ def two_paths(X, W_0, A, B, alpha):
 # \frac{\partial L}{\partial A} = \frac{\alpha}{r}\, B^\top \frac{\partial L}{\partial W}.$$
 #
 # Each gradient contains the other matrix. If both matrices are 0, both gradients are 0, and nothing will ever be
-# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$, which the authors' code and `peft`
-# draw like the weight of a new linear layer, as we do:
+# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$, which the authors' code and Hugging
+# Face's library `peft` draw like the weight of a new linear layer, as we do:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -485,7 +485,7 @@ with torch.no_grad():
 #
 # ## The same in eight lines of a library
 #
-# Hugging Face's library `peft` does all this in eight lines, here to be read, not run:
+# The library `peft` does all this in eight lines, here to be read, not run:
 #
 # ```python
 # from peft import LoraConfig, get_peft_model
@@ -1073,7 +1073,7 @@ for what, settings in (
     known |= {(8, alpha, "all six"): right for alpha, right in by_alpha.items()}
     told = {setting: known[setting] if setting in known else measured(*setting)[-1] for setting in settings}
     print(f"{what}: {', '.join(f'{right:.2f}' for right in told.values())}")
-    parts = ((1, 8, "all six"), *((8, alpha, "all six") for alpha in (4, 12, 16)), (8, 8, "query, value"))
+    parts = ((1, 8, "all six"), (8, 4, "all six"), (8, 16, "all six"), (8, 8, "query, value"))
     assert all(told[part] < 0.6 * told[8, 8, "all six"] for part in parts if part in told)
 assert by_rank[5] > 0.9 * by_rank[8]
 
@@ -1090,9 +1090,9 @@ explore(
 # the chosen matrices; blue entries are negative, red ones positive, white ones near 0. The stripes of the update show
 # its low rank. Right, exact translations of task 2 with all six matrices, against the rank that is kept and against
 # $\alpha$ (the factor stays $\alpha/8$ when fewer directions are kept); the star is your choice. Lower the rank, and
-# hardly anything is lost until fewer than five directions of each trained update are kept; move $\alpha$ away from 8,
-# its value in training, and the share falls at once. The peak at 8 shows only that an adapter fits the scale at which
-# it was trained; it does not show that 8 is the best $\alpha$ to train with.
+# hardly anything is lost until fewer than five directions of each trained update are kept; halve or double $\alpha$,
+# which was 8 in training, and the share falls far. The peak at 8 shows only that an adapter fits the scale at which it
+# was trained; it does not show that 8 is the best $\alpha$ to train with.
 #
 # The parts of a trained adapter depend on each other: merged without the others, the updates of query and value do far
 # worse than all six. The first direction alone is not enough either, although adapters *trained* with rank 1 for all
@@ -1128,11 +1128,12 @@ explore(
 #
 # Equal steps waste codes where there are few weights. The idea of **NormalFloat** (Dettmers et al., 2023) is that every
 # code should be used *equally often*. According to the authors, trained weights are roughly normally distributed. We
-# therefore cut the area under the normal curve into parts of about equal size, and take the middle of each part, so
-# that about equal areas also lie between neighbouring values (Figure 7, left). Let $\Phi^{-1}(p)$, the *quantile* of
-# $p$, be the number below which a share $p$ of a normal distribution lies. Sixteen equal parts would have their middles
-# at $p = \tfrac1{32}, \tfrac3{32}, \dots$, and none of these gives the value 0. The two halves are therefore treated
-# separately:
+# therefore cut the area under the normal curve into parts of about equal size, and take from each part the value that
+# halves its area. Between two neighbouring values then lie half of one part and half of the next, again about one whole
+# part. Figure 7, left, draws the values as lines and colours these areas between them, not the parts. Let
+# $\Phi^{-1}(p)$, the *quantile* of $p$, be the number below which a share $p$ of a normal distribution lies. Sixteen
+# equal parts would have their middles at $p = \tfrac1{32}, \tfrac3{32}, \dots$, and none of these gives the value 0.
+# The two halves are therefore treated separately:
 #
 # 1. One of the values has to be 0, since weights that are 0 must stay 0. Of the other fifteen, eight are positive and
 #    seven negative.
@@ -1369,7 +1370,9 @@ explore(
 # not multiply in 4 bits: whenever a layer is needed, its codes are looked up in the code book and multiplied by their
 # scales, which gives a matrix of 16 bits that is thrown away afterwards. Gradients pass through the frozen layers to
 # the adapters below them, but the codes never change. We imitate this with LoRA of rank 8 on task 2; our rounded
-# weights are stored in 32 bits.
+# weights are stored in 32 bits. The last table, *repaired*, asks whether an adapter of rank 4, trained on task 1 over
+# the rounded weights for 100 more steps, can undo the damage of the rounding; the base that was not rounded gets the
+# same training.
 #
 # <details><summary>Going further: can such an adapter be merged?</summary>
 #
@@ -1437,10 +1440,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 
 # %% [markdown]
 # The tables show means over the seeds, some with the range in parentheses; *float32* is not rounded, and *whole
-# matrices* have one scale each. The last table, *repaired*, asks whether an adapter of rank 4 that is trained on task 1
-# over the rounded weights, for 100 more steps, can make up for the rounding; the base that was not rounded gets the
-# same training. It helps where there is something to repair: clearly with two bits, in both measures; with three bits,
-# and slightly with four, in the loss.
+# matrices* have one scale each. Repair helps where there is something to repair: clearly with two bits, in both
+# measures; with three bits, and slightly with four, in the loss.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
@@ -1604,21 +1605,20 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 #
 # ## How similar are two adapters?
 #
-# This section is optional; the stretch exercise of the assignment builds on it. Train two adapters for the same task from
-# different random numbers. Do they find the same directions? The rows of $A$ span the space of the *input directions*
-# that an update reads. The *overlap* $\phi(i, j)$ compares the first $i$ directions of one update with the first $j$ of
-# the other: it is the mean squared length of the shadows that the directions of the smaller space cast on the larger
-# one, from 0 (the two are orthogonal) to 1 (the smaller lies in the larger). Figure 9 shows what it means for a line
-# and a plane, and Figure 10 gives our result: on average two updates share more than chance would give, but far from
-# everything.
+# This section is optional; the stretch exercise of the assignment builds on it. Train two adapters for the same task
+# from different random numbers. Do they find the same directions? The rows of $A$ span the space of the *input
+# directions* that an update reads. The singular value decomposition of $A$ sorts orthogonal directions of this space by
+# their singular values, the largest first. The *overlap* $\phi(i, j)$ compares the first $i$ of one update with the
+# first $j$ of the other: it is the mean squared length of the shadows that the directions of the smaller space cast on
+# the larger one, from 0 (the two are orthogonal) to 1 (the smaller lies in the larger). Figure 9 shows what it means
+# for a line and a plane, and Figure 10 gives our result: on average two updates share more than chance would give, but
+# far from everything.
 #
 # <details><summary>Going further: the overlap of two subspaces</summary>
 #
-# The matrices of two adapters cannot be compared number by number, since many pairs $A$, $B$ have the same product.
-# But the rows of $A$ span the space of the *input directions* that an update reads. The singular value decomposition,
-# this time of $A$ itself, gives orthogonal directions $v_1, v_2, \dots$ of this space, sorted by their singular
-# values. The authors of LoRA measure how much of the first $i$ directions of one update lies in the space of the
-# first $j$ directions of another:
+# The matrices of two adapters cannot be compared number by number, since many pairs $A$, $B$ have the same product. The
+# authors of LoRA therefore measure how much of the first $i$ directions of one update lies in the space of the first
+# $j$ directions of another:
 #
 # $$\phi(i, j) = \frac{\lVert U_1^{(i)\top}\, U_2^{(j)} \rVert_F^2}{\min(i, j)}$$
 #

@@ -124,7 +124,7 @@ def _way_of_a_tile(axes: Axes, left: float, low: float, above: float, part: floa
     arrow(axes, (near, above), (x - big / 2 - 0.04, above))
     axes.plot([far, far], [above - 0.45, y], color=_LINE, linewidth=1.5)
     arrow(axes, (far, y), (left + side + 0.45, y))
-    axes.text(far + 0.15, y, "only the output\ncomes back", ha="left", va="center", linespacing=1.4)
+    axes.text(far + 0.15, y, "the output comes\nback, no score", ha="left", va="center", linespacing=1.4)
 
 
 def _bar(axes: Axes, first, step, size, colour: str, marked: int) -> None:
