@@ -14,7 +14,7 @@
 # **You need** PyTorch basics (tensors, matrix products, modules, `backward`) and the softmax. No knowledge of attention
 # is needed: this lesson builds the model whose weakness attention was invented to repair.
 #
-# **Time** about 70 minutes to read; the cells run in less than a minute on two CPU cores.
+# **Time** about 75 minutes to read; the cells run in less than a minute on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -199,13 +199,13 @@ print("the hidden states differ by", [round(value, 3) for value in moved.tolist(
 # The trace of the first token fades from step to step, because each step multiplies the old hidden state by $W_h$,
 # whose weights are small here, and squeezes the result through a tanh.
 #
-# Training suffers from the same fading. The gradient runs back along the same steps. By the chain rule, each step
-# multiplies it by $W_h$ (transposed) and by the slopes of the tanh, which are at most 1. A small change of the token is
-# multiplied by the same factors, one after the other, on its way forward. So a token that hardly affects the last
-# hidden state also receives a small gradient. The step that read this token then contributes almost nothing to the
-# gradient of the shared weights, and training hardly learns to keep the token. This is the **vanishing gradient**. With
-# large weights the gradient can instead grow without bound, which is called the *exploding gradient*. That is why
-# training loops use *gradient clipping*: they scale a gradient down if its norm is too large.
+# Training suffers from the same fading. On its way forward, a small change of a token is multiplied at each step by
+# $W_h$ and by the slopes of the tanh, which are at most 1. By the chain rule, the gradient is multiplied by the same
+# factors on its way back, with $W_h$ transposed. A token that hardly affects the last hidden state therefore also
+# receives a small gradient. The step that read this token then contributes almost nothing to the gradient of the shared
+# weights, and training hardly learns to keep the token. This is the **vanishing gradient**. With large weights the
+# gradient can instead grow without bound, which is called the *exploding gradient*. That is why training loops use
+# *gradient clipping*: they scale a gradient down if its norm is too large.
 
 # %% tags=["nbval-check-output"]
 words = X.clone().requires_grad_()  # [T, D_E]
@@ -377,8 +377,9 @@ show(
 # %% [markdown]
 # **Figure 4.** Teacher forcing uses the same tokens twice: as the tokens that the decoder should predict (top row) and
 # as its input (bottom row), shifted by one position, so that the decoder never sees a token before it has had to
-# predict that token. In the middle is what it might predict itself. At $t = 2$ it makes a mistake, which enters the
-# loss; but as the dotted arrows show, the next step is fed the *correct* token.
+# predict that token. In the middle is what it might predict itself. At $t = 2$ its likeliest token is wrong. The
+# correct *il* then has at most half of the probability, so the loss there is at least $\log 2$; the other steps add
+# theirs, too. As the dotted arrows show, the next step is fed the *correct* token.
 #
 # A common mistake is to forget this shift; question 2 at the end asks what happens then.
 #
@@ -457,7 +458,7 @@ y_batch = torch.tensor([[9, 4, 7, STOP], [5, STOP, PAD, PAD], [8, 3, STOP, PAD]]
 
 real = y_batch != PAD  # [B, T_y], True at tokens
 log_P = logits.log_softmax(dim=-1)  # [B, T_y, V]
-loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()
+loss_masked = -log_P[real].gather(-1, y_batch[real][:, None]).mean()  # [9, V] and [9, 1] -> [9, 1], the real tokens
 loss_torch = F.cross_entropy(logits.flatten(0, 1), y_batch.flatten(), ignore_index=PAD)
 
 # %% tags=["fold", "nbval-check-output"]
@@ -552,8 +553,9 @@ def smoothed(curve, over):
 TONES = {64: "#E88A45", 128: plots.SHADES["one vector"], 256: "#6E3000"}
 MARKS = {64: "^-", 128: "o-", 256: "D-"}
 TONES, MARKS = ({f"width {width}": look for width, look in looks.items()} for looks in (TONES, MARKS))
-FLOOR, GUESS = "no source (floor)", "log V"
-TONES |= {FLOOR: plots.BLACK, GUESS: plots.GREY}
+NO_SOURCE, GUESS = "no source", "log V"
+FLOOR = f"{NO_SOURCE} (floor)"  # of the accuracy; among losses it is the highest curve
+TONES |= {NO_SOURCE: plots.BLACK, FLOOR: plots.BLACK, GUESS: plots.GREY}
 MARKS |= {FLOOR: "s--", GUESS: ":"}
 
 OVER = 20
@@ -610,9 +612,9 @@ assert reached["trained"] > 2 * reached["untrained"]
 
 # %% [markdown]
 # Both ratios are now several times as large: the encoder has learned to keep the first of five tokens, as the straight
-# path of Figure 1 allows. The ratio of the gradients may even exceed 1: the last hidden state then depends more
-# strongly on *we*, four steps back, than on the `[STOP]` just read. Whether it can keep a long sentence is the question
-# of the section after next.
+# path of Figure 1 allows. The ratio of the gradients may even exceed 1: the last hidden state (more exactly, the sum of
+# its numbers) then depends more strongly on *we*, four steps back, than on the `[STOP]` just read. Whether it can keep
+# a long sentence is the question of the section after next.
 
 # %% [markdown]
 # ## Greedy decoding
@@ -875,7 +877,7 @@ def by_words(lines, axes, **looks):
 figure, (axes,) = plots.canvas(7, 3.6)
 LONG_STEPS = record["results"]["steps"]
 at = [LONG_STEPS // POINTS * (point + 1) for point in range(POINTS)]
-falling = stored("loss")
+falling = {name.replace(FLOOR, NO_SOURCE): found for name, found in stored("loss").items()}
 means = {name: found[0] for name, found in falling.items()} | {GUESS: [log_V] * POINTS}
 plots.curves(
     at,
@@ -883,7 +885,7 @@ plots.curves(
     x_label="step",
     y_label="loss: mean −log P per token",
     bands={name: found[1:] for name, found in falling.items()},
-    styles=dict.fromkeys(means, "-") | {FLOOR: "--", GUESS: ":"},
+    styles=dict.fromkeys(means, "-") | {NO_SOURCE: "--", GUESS: ":"},
     colours=TONES,
     axes=axes,
 )
@@ -900,8 +902,7 @@ show(
 
 # %% [markdown]
 # **Figure 8.** Training losses of the stored run: each point is a mean over 30 steps, lines are means over three seeds,
-# and the band around a line, where it can be seen, is the range over the seeds. The dashed line is the decoder without
-# a source.
+# and the band around a line, where it can be seen, is their range.
 #
 # Knowing Italian is enough to bring the loss most of the way down from $\log V$, as the decoder without a source shows.
 # All three translators end with a lower loss than this decoder in every run, and the wider the translator, the lower
@@ -937,23 +938,22 @@ show(
 
 # %% [markdown]
 # **Figure 9.** Token accuracy and BLEU of greedy translations of new sentences in the stored run, by the number of
-# words: means and ranges over three seeds. The decoder without a source writes the same sentence, whatever it is asked
-# to translate; this is the floor for greedy decoding. The table above has the means of the left panel.
+# words: means and ranges over three seeds. The dotted line on the left marks one half. The decoder without a source
+# always writes the same sentence: this is the floor for greedy decoding. The table above has the left panel's means.
 #
 # The curves of all translators fall as the sentences get longer. The two larger widths are enough for short sentences,
 # which come out almost without a mistake. Increasing the width, which enlarges both GRUs along with $c$, does not
 # prevent the drop but moves it to longer sentences. The differences between the seeds are small compared with this
 # shift, except for the smallest width on the shortest sentences.
 #
-# Is the bottleneck to blame? To examine other causes, we make two more measurements with the widest translator.
+# Is the bottleneck to blame? To examine other causes, we make two more measurements. Figure 10 shows them for the
+# widest translator; the table above it gives teacher forcing for all three widths.
 #
 # - **On training sentences.** The model decodes greedily, but it translates sentences that were drawn in its
 #   training, so it need not generalise to new ones.
 # - **With teacher forcing.** The decoder is fed the correct prefix at every step, so no mistake can lead to the next.
 #   Some tokens can be guessed from the prefix alone, and the decoder without a source shows how many. Its accuracy
-#   under teacher forcing is therefore a second floor, higher than the floor of Figure 9. The last rows of the table
-#   rescale each accuracy $a$ by this floor $f$ to $(a - f) / (1 - f)$, which gives 0% at the floor and 100% for a
-#   perfect score.
+#   under teacher forcing is therefore a second floor, higher than the floor of Figure 9.
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Draws Figure 10
@@ -966,8 +966,8 @@ causes = {
 }
 tone = TONES["width 256"]
 looks = {
-    "colours": dict(zip(causes, (tone, tone, plots.BLACK, plots.BLACK))),
-    "styles": dict(zip(causes, ("D-", "^--", "o-", "s--"))),
+    "colours": dict(zip(causes, (tone, tone, tone, plots.BLACK))),
+    "styles": dict(zip(causes, ("D-", "^--", "o-.", "s--"))),
 }
 figure, (axes,) = plots.canvas(10, 3.8)
 by_words(causes, axes, y_label="token accuracy", legend=False, **looks)
@@ -994,24 +994,25 @@ show(
 
 # %% [markdown]
 # **Figure 10.** Token accuracy in the stored run by the number of words, means and ranges over three seeds: three
-# measurements of the translator of width 256, and the floor for teacher forcing. Brown is greedy decoding, black is
-# teacher forcing. The solid brown curve is repeated from Figure 9.
+# measurements of the translator of width 256, and the floor for teacher forcing. The solid brown curve is repeated from
+# Figure 9.
 #
 # Three conclusions follow.
 #
 # - **Correct prefixes help.** With teacher forcing the widest translator predicts more than twice as many tokens of the
-#   longest sentences correctly as with greedy decoding. The cost of exposure bias is at most as large as this gain,
-#   because a correct prefix helps in two other ways as well. It rules out the shifts by which one missing token makes
-#   all later ones count as wrong, and it gives tokens away: even the decoder without a source predicts more than a
-#   quarter of all tokens correctly.
+#   longest sentences correctly as with greedy decoding. This gain is an upper bound on the cost of exposure bias, since
+#   it has two other sources: a correct prefix rules out the shifts by which one missing token makes all later ones
+#   count as wrong, and it gives tokens away: even the decoder without a source predicts more than a quarter of all
+#   tokens correctly.
 # - **Generalisation is not the main problem.** On sentences that were drawn in training the translator does better
 #   than on new ones, but its accuracy drops as well: it has not learned the long ones in the first place.
 # - **The longer the sentence, the smaller the share of it that comes through $c$.** Neither correct prefixes nor
-#   familiar sentences stop the drop. Long sentences are no harder to guess than short ones, since the floor hardly
-#   changes with the length; what falls is the distance above the floor, in the last rows of the table. A long sentence
-#   still gets more tokens through than a short one, but a smaller share of its tokens. On the shortest sentences, the
-#   two wider translators go nearly all the way from the floor to a perfect score, whereas on the longest sentences the
-#   narrowest translator covers less than a third of this distance and the widest about two thirds.
+#   familiar sentences stop the drop. Long sentences are no harder to guess than short ones: the floor hardly changes
+#   with the length. What falls is the distance above it. The rows *above the floor* of the table give it as a share,
+#   $(a - f) / (1 - f)$ for an accuracy $a$ and the floor $f$: 0% at the floor, 100% for a perfect score. On the
+#   shortest sentences, the two wider translators go nearly all the way; on the longest, the narrowest covers less than
+#   a third of the distance and the widest about two thirds. A long sentence still gets more tokens through than a short
+#   one, but a smaller share of its tokens.
 #
 # ### Is the vector full, or is it hard to pack?
 #
@@ -1024,17 +1025,15 @@ longer = {
     f"{LONG_STEPS * factor // 4:,} steps": over_seeds([one["accuracy"] for one in RUNS[name]])
     for name, factor in (("128 short", 1), ("128", 4), ("128 long", 16))
 }
-figure, (axes,) = plots.canvas(7.5, 3.6)
+beside = {f"width 128, {name}": found for name, found in longer.items()}
+beside |= {f"width 256, {LONG_STEPS:,} steps": stored("accuracy")["width 256"]}
 looks = {
-    "colours": dict(zip(longer, ("#B7A5DB", "#7B5FB8", "#3D2A75"))),
-    "styles": dict(zip(longer, ("v-", "s-", "P--"))),
+    "colours": dict(zip(beside, (*[TONES["width 128"]] * 3, TONES["width 256"]))),
+    "styles": dict(zip(beside, ("v:", "o-", "P--", "D-"))),
 }
-wider = over_seeds([one["accuracy"] for one in RUNS["256"]])
-by_words(longer, axes, title="width 128, and width 256 after 1,200 steps", y_label="token accuracy", **looks)
-lines, labels = axes.get_legend_handles_labels()
-by_words({"width 256": wider}, axes, y_label="token accuracy", colours={"width 256": plots.BLACK}, styles={"width 256": ":"})
-lines += [line for line, label in zip(*axes.get_legend_handles_labels()) if label == "width 256"]
-axes.legend(lines, [*labels, "width 256, 1,200 steps"])
+figure, (axes,) = plots.canvas(10, 3.8)
+by_words(beside, axes, y_label="token accuracy", legend=False, **looks)
+plots.legend_of(axes, handlelength=3, loc="lower left", bbox_to_anchor=(1, 0.5), fontsize=10)
 axes.set_ylim(0, 1.03)
 print(f"{'width 128, by words':<26}" + "".join(f"{name:>7}" for name in named))
 for name, found in longer.items():
@@ -1042,17 +1041,17 @@ for name, found in longer.items():
 show(
     figure,
     "Token accuracy of width 128 over the number of words. After 300 steps it falls from one half to almost nothing, after "
-    "1,200 steps from near 1 to a quarter, and after 4,800 steps it stays near 1 up to 14 words and falls to one half. A dotted curve, width 256 after 1,200 steps, "
-    "lies between the last two.",
+    "1,200 steps from near 1 to a quarter, and after 4,800 steps it stays near 1 up to 14 words and falls to one half. A "
+    "brown curve with diamonds, width 256 after 1,200 steps, lies between the last two.",
 )
 
 # %% [markdown]
-# **Figure 11.** Token accuracy of translators of width 128 on new sentences: means and ranges over three seeds, but
-# a single seed (dashed) for 4,800 steps. The darker a line, the longer the training; the dotted line is width 256 from
-# Figure 9.
+# **Figure 11.** Token accuracy of translators of width 128 on new sentences: means and ranges over three seeds, but a
+# single seed (dashed) for 4,800 steps. Both curves for 1,200 steps are repeated from Figure 9.
 #
-# Longer training moves the drop as well, and quite far: after 4,800 steps a vector of 128 numbers carries more than one
-# of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer sentences.
+# Longer training moves the drop as well, and quite far: after 4,800 steps (one seed) a vector of 128 numbers carries
+# more than one of 256 numbers does after 1,200. But the drop has not disappeared. It has only moved to longer
+# sentences.
 #
 # Is the context vector simply full? The count of bits gives no sign of it: a sentence of 30 words with its `[STOP]`
 # takes about 210 bits, a twentieth of the 4,096 bits in 128 numbers. A network can hardly use all 32 bits of each
@@ -1085,10 +1084,10 @@ show(
 # %% [markdown]
 # ## Beam search
 #
-# All translations so far were decoded greedily. Does the most likely token at each step lead to the most likely
-# *sentence*? Let us look at a toy decoder that writes only two words, with the probabilities below. *Il* and *la*
-# mean "the" and *un* means "a"; the nouns are *cielo* (sky), *cane* (dog), *libro* (book), *casa* (house),
-# *lettera* (letter) and *amico* (friend).
+# One suspect is left: all translations so far were decoded greedily. Does the most likely token at each step lead to
+# the most likely *sentence*? And would a better search translate long sentences? Look at a toy decoder that writes only
+# two words, with the probabilities below. *Il* and *la* mean "the" and *un* means "a"; the nouns are *cielo* (sky),
+# *cane* (dog), *libro* (book), *casa* (house), *lettera* (letter) and *amico* (friend).
 
 # %%
 # the tokens written so far -> the probabilities of the next
@@ -1154,10 +1153,10 @@ show(
 # With $\alpha = 0$ nothing changes, with $\alpha = 1$ the mean per token decides, and a value in between is tuned on
 # held-out sentences (Wu et al., 2016, whose divisor is slightly different). Lesson 10 returns to the length penalty.
 #
-# How much does this change for our translator? The folded search below has a beam of four. It reads every prefix anew
-# at each step, which is slower than moving the hidden states along but gives the same probabilities. It shows the first
-# new sentence of 6 to 10 words on which the beam and greedy decoding differ. Look for the correct translation among the
-# four: the most likely sentence need not be the right one.
+# How much does beam search change for our translator? The folded search below has a beam of four. It reads every prefix
+# anew at each step, which is slower than moving the hidden states along but gives the same probabilities. It shows the
+# first new sentence of 6 to 10 words on which the beam and greedy decoding differ. Look for the correct translation
+# among the four: the most likely sentence need not be the right one.
 
 
 # %% tags=["fold"]
@@ -1220,9 +1219,8 @@ for words, score, L in search(model, asked.source, 4):
     print(f"{score:6.2f} {L:>3} {score / L**0.75:15.2f}   {' '.join(words)}"[:100])
 
 # %% [markdown]
-# A single sentence proves nothing. Here are the translators of width 128 from the stored run, again with a beam of
-# four; *log P* and *tokens* are means over the sentences, and *exact* is the fraction of sentences without a single
-# mistake:
+# Here are the translators of width 128 from the stored run, again with a beam of four; *log P* and *tokens* are means
+# over the sentences, and *exact* is the fraction of sentences without a single mistake:
 
 # %% tags=["fold", "nbval-check-output"]
 # @title Prints the lines below
@@ -1251,7 +1249,7 @@ for name, found in searched.items():
 # The beam does what it promises: in each of the three runs, it finds sentences that the model considers more probable
 # on average. These sentences are shorter, but the length penalty makes up for most of the difference. On average, BLEU
 # rises by about one point without the penalty and by about two with it, while the fraction of exact translations
-# remains about the same. A wider vector changes much more.
+# remains about the same. The search is not to blame for the drop: in Figure 9, a wider vector changes much more.
 #
 # Beam search can save a translation that a greedy choice would have spoiled. What it cannot do is widen the bottleneck,
 # because it asks the same decoder, which reads the same single vector $c$. Lesson 02 removes the bottleneck, and there

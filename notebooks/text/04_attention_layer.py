@@ -213,10 +213,6 @@ tell("their sum", a.sum()[None])
 
 # %% tags=["fold"]
 # @title Draws Figure 2
-X_unit = F.normalize(X, dim=-1)  # [N_X, D_X], data vectors of equal length: dot product and Gaussian kernel agree
-kernel = torch.exp(-(q - X_unit).square().sum(dim=-1) / 2)  # [N_X]
-assert_close(kernel / kernel.sum(), (X_unit @ q).softmax(dim=-1))
-
 figure, panels = plots.canvas(10, 3.0, 3)
 plots.bars(e, words, title="scores $e$", colour=plots.SCORES, axes=panels[0])
 plots.bars(powers, words, title="$\\exp(e)$: all positive", colour=plots.SCORES, numbers=".3g", axes=panels[1])
@@ -231,22 +227,6 @@ show(
 # **Figure 2.** The two steps of the softmax: the exponential makes all scores positive, and the division by the sum
 # turns the results into weights. From the lowest bar to the highest, the order is the same in all three panels. The
 # weights of *the* and *sky* are not zero, only too small for two decimals.
-#
-# **Averages weighted by similarity are older than attention.** In 1964 Nadaraya and Watson, independently of each
-# other, estimated a curve at a new point $q$ as an average of the values measured at known points $X_i$. They computed
-# the weights with a *kernel*, a function that is large where $X_i$ is near $q$, and divided its values by their sum.
-# The Gaussian kernel factors into a product:
-#
-# $$\exp\!\left(-\tfrac12 |q - X_i|^2\right) =
-# \exp(q \cdot X_i)\ \exp\!\left(-\tfrac12 |q|^2\right)\ \exp\!\left(-\tfrac12 |X_i|^2\right)$$
-#
-# The factor of $|q|$ is the same for every data vector and cancels in the division. If all data vectors are equally
-# long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. For equally long data
-# vectors the attention weights are thus those of the Gaussian kernel. If their lengths differ, the softmax of the dot
-# products is still such a kernel average, but with the kernel $\exp(q \cdot X_i)$ (Tsai et al., 2019). This kernel is
-# large where $X_i$ reaches far in the direction of $q$, even if $X_i$ is not near $q$. One difference remains: in 1964
-# the values *measured at* the $X_i$ were averaged, here the $X_i$ themselves. In neural networks, Graves et al. (2014)
-# read a memory with a softmax over cosines, and Luong et al. (2015) used the dot product in a translator.
 #
 # **The exponential can overflow.** The softmax depends only on the differences between the scores: adding the same
 # number $c$ to all of them multiplies numerator and denominator by $\exp(c)$, which cancels. The scores $e + 1000$ must
@@ -310,17 +290,36 @@ tell("y", y)
 assert_close(e_loop, e)
 assert torch.allclose(stable, a, atol=1e-4)  # near 1000, neighbours in float32 are 2**-14 apart: e + 1000 is rounded
 assert torch.allclose(stable, far.softmax(dim=-1))
+X_unit = F.normalize(X, dim=-1)  # [N_X, D_X], data vectors of equal length: dot product and Gaussian kernel agree
+kernel = torch.exp(-(q - X_unit).square().sum(dim=-1) / 2)  # [N_X]
+assert_close(kernel / kernel.sum(), (X_unit @ q).softmax(dim=-1))
 show(
-    diagrams.attention_layer(e[None], a[None]),
-    "One query q meets the data vectors X1 to X4 and gives four scores; a softmax over the row turns them into four "
-    "weights; the data vectors, summed with these weights, give one output y.",
+    diagrams.attention_layer(e[None], a[None], asking=asked[:1], data=words),
+    "One query q, vediamo, meets the data vectors of we, see, the, sky and gives four scores; a softmax over the row turns "
+    "them into four weights; the data vectors, summed with these weights, give one output y.",
 )
 
 # %% [markdown]
 # **Figure 3.** Attention for one query, with the numbers of *vediamo*. However many data vectors there are, each gets
 # one score and one weight, and the query gets one output.
 #
-# Three properties follow from the formulas. The output below shows the first and the third.
+# **Averages weighted by similarity are older than attention.** In 1964 Nadaraya and Watson, independently of each
+# other, estimated a curve at a new point $q$ as an average of the values measured at known points $X_i$. They computed
+# the weights with a *kernel*, a function that is large where $X_i$ is near $q$, and divided its values by their sum.
+# The Gaussian kernel factors into a product:
+#
+# $$\exp\!\left(-\tfrac12 |q - X_i|^2\right) =
+# \exp(q \cdot X_i)\ \exp\!\left(-\tfrac12 |q|^2\right)\ \exp\!\left(-\tfrac12 |X_i|^2\right)$$
+#
+# The factor of $|q|$ is the same for every data vector and cancels in the division. If all data vectors are equally
+# long, the factor of $|X_i|$ cancels as well, and the softmax of the dot products remains. For equally long data
+# vectors the attention weights are thus those of the Gaussian kernel. If their lengths differ, the last factor does not
+# cancel. Attention leaves it out: it weights with $\exp(q \cdot X_i)$ alone (Tsai et al., 2019), and so favours long
+# data vectors in the direction of $q$, even far from $q$. One difference remains: in 1964 the values *measured at* the
+# $X_i$ were averaged, here the $X_i$ themselves. In neural networks, Graves et al. (2014) read a memory with a softmax
+# over cosines, and Luong et al. (2015) used the dot product in a translator.
+#
+# Three properties follow from the formulas of attention. The output below shows the first and the third.
 #
 # **The output lies among the data vectors.** The weights are positive and sum to 1, so $y$ is a weighted average. It
 # never leaves the convex hull of the data vectors (the smallest convex region that contains them), and each of its
@@ -409,10 +408,10 @@ show(
 # The Transformer (Vaswani et al., 2017) does not use $q \cdot X_i$ as it is. It uses the **scaled dot product** $q
 # \cdot X_i / \sqrt{D_Q}$; attention with these scores is called **scaled dot-product attention**. What the division
 # changes can be seen in a well-known example from Alammar's *The Illustrated Transformer* (2018), with the two tokens
-# *Thinking Machines*. There each token has both a query and a vector with which queries are compared (its *key*; see
-# "Keys and values" below), and these vectors have 64 features. The query of *Thinking* has the score 112 with the
-# vector of *Thinking* itself and 96 with that of *Machines*. The division by $\sqrt{64} = 8$ turns them into 14 and
-# 12, and the published weights are 0.88 and 0.12. We compute the weights with and without the division:
+# *Thinking Machines*. There each token has a query and a second vector of 64 features with which queries are compared.
+# The query of *Thinking* has the score 112 with the vector of *Thinking* itself and 96 with that of *Machines*. The
+# division by $\sqrt{64} = 8$ turns them into 14 and 12, and the published weights are 0.88 and 0.12. We compute the
+# weights with and without the division:
 
 # %% tags=["nbval-check-output"]
 thinking = torch.tensor([112.0, 96.0])  # [N_X], the scores of Thinking and Machines
@@ -559,7 +558,8 @@ show(
 # The figure shows five data vectors and one query in the plane. Move the query and watch the scores, the weights and
 # the output. Some experiments to try:
 #
-# 1. Move the query around the origin in a circle. Which data vectors get the weight, and where does the output $y$ go?
+# 1. Move the query once around the origin, from corner to corner. Which data vectors get the weight, and where does the
+#    output $y$ go?
 # 2. Move the query to the origin. What are the weights, and why?
 # 3. Try to give $X_5$, in the middle, the largest weight.
 # 4. The **temperature** $T$ divides the scores once more: $\operatorname{softmax}(e / T)$. Find out when nearly all the
@@ -660,10 +660,10 @@ show(
 # %% tags=["fold"]
 # @title Draws Figure 9
 show(
-    diagrams.attention_layer(E, A),
-    "Three queries as rows meet four data vectors as columns in the matrix of scores E, which are divided by the root of "
-    "D_Q. A softmax over each row gives the matrix of weights A. Each row of A mixes the four data vectors into one of "
-    "the three outputs.",
+    diagrams.attention_layer(E, A, asking=asked, data=words),
+    "Three queries, vediamo, il, cielo, as rows meet four data vectors, we, see, the, sky, as columns in the matrix of scores "
+    "E, which are divided by the root of D_Q. A softmax over each row gives the matrix of weights A. Each row of A mixes the "
+    "four data vectors into one of the three outputs.",
 )
 
 # %% [markdown]
@@ -795,33 +795,35 @@ show(
 #
 # Orange is not among the paints. Its hue lies halfway between red and yellow, so each of the two gets half of the
 # weight, and the output is the mean of their prices. Attention is a dictionary that also answers queries between its
-# keys: it interpolates the values. All keys have length 1 here. With $r = |q|$, the scores are therefore
-# $-\frac{r}{2\sqrt2}\,|q/r - K_i|^2$, up to a number that is the same for all keys: this is the kernel smoothing of
-# 1964 around the *direction* of the query, and the longer the query, the narrower the kernel.
+# keys: it interpolates the values. All keys have length 1 here, so these are the weights of a Gaussian kernel around
+# the *direction* of the query, as in 1964; the longer the query, the narrower the kernel.
 #
 # **What happens if the keys also serve as the values?** Then the output is a weighted average of the *keys*: we ask for
-# a hue and get, at best, the same hue back, as the output below shows. The figure after it has separate values again:
-# it is the whole layer, with the scores and the weights of the paints.
+# a hue and get, at best, the same hue back, as the output below shows.
 
 # %% tags=["fold", "nbval-check-output"]
-# @title Draws Figure 12
+# @title Checks the claims and prints the lines below
 back = F.scaled_dot_product_attention(Q_paint, K_paint, K_paint)  # [N_Q, D_Q], keys in place of values
 assert torch.allclose(back, Q_paint / 20, atol=0.15)
 received = torch.atan2(back[:, 1], back[:, 0]).rad2deg().round() % 360  # [N_Q], as hues
 for name, hue, answer in zip(wanted, angles.rad2deg().tolist(), received.tolist()):
     print(f"{name:>7}: asked for hue {hue:3.0f}°, received hue {int(answer):3d}°")
 
+# %% [markdown]
+# With separate values again, this is the whole layer, with the scores and the weights of the paints:
+
+# %% tags=["fold"]
+# @title Draws Figure 12
 show(
-    diagrams.attention_layer(E_paint, A_paint, keys_and_values=True),
-    "The attention layer with keys and values, with the scores and weights of the paints. The five data vectors X become "
-    "keys through W_K and values through W_V. The four queries meet the keys in the scores, which are divided by the root "
-    "of D_Q; the weights mix the values into the outputs.",
+    diagrams.attention_layer(E_paint, A_paint, keys_and_values=True, asking=wanted, data=paints),
+    "The attention layer with keys and values, with the scores and weights of the paints. The five data vectors X, red, yellow, "
+    "green, blue, violet, become keys through W_K and values through W_V. The four queries, red, orange, green, blue, meet the "
+    "keys in the scores, which are divided by the root of D_Q; the weights mix the values into the outputs.",
 )
 
 # %% [markdown]
-# **Figure 12.** The attention layer with keys and values. $Q_1$ to $Q_4$ ask for red, orange, green and blue; $X_1$ to
-# $X_5$ are the paints in the order of the list. The keys decide where the weight goes, and the values decide what the
-# outputs are made of.
+# **Figure 12.** The attention layer with keys and values. The keys decide where the weight goes, and the values decide
+# what the outputs are made of.
 #
 # **Our matrices act from the right, and `nn.Linear` stores the transpose.** In our formulas each vector is a row, and
 # $Y = XW$ with $W\,[D_{in}, D_{out}]$. An `nn.Linear` stores $W^\top\,[D_{out}, D_{in}]$ as its `weight` and computes
@@ -840,15 +842,13 @@ assert_close(layer(X_paint), X_paint @ W_K)
 # ## Cross-attention: two sequences
 #
 # So far the decoder state itself has served as the query. If encoder and decoder states differ in width, $W_K$ can make
-# keys that are as wide as the decoder state. But two drawbacks remain. The keys are compared with the *whole* decoder
-# state, although only a part of it says what is wanted; the rest serves other purposes, such as remembering what has
-# been written. And $D_Q$ is not ours to choose: it is the width of the decoder state.
+# keys that are as wide as the decoder state. But a drawback remains: $D_Q$ is not ours to choose. It is the width of
+# the decoder state, often far more than the comparison needs, and the keys must be as wide.
 #
-# The solution is to compute the queries with a matrix, too, which extracts from the state what is asked: one sequence
-# $S\,[N_Q, D_S]$ provides the queries, and another sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys
-# and values are each a **projection** of their sequence, which here simply means its product with a learned matrix.
-# $W_Q$ and $W_K$ project the two sequences into a common space of width $D_Q$, in which queries and keys can be
-# compared:
+# The solution is to compute the queries with a matrix, too: one sequence $S\,[N_Q, D_S]$ provides the queries, and
+# another sequence $X\,[N_X, D_X]$ provides the keys and values. Queries, keys and values are each a **projection** of
+# their sequence, which here simply means its product with a learned matrix. $W_Q$ and $W_K$ project the two sequences
+# into a common space of width $D_Q$, in which queries and keys can be compared:
 #
 # $$Q = S W_Q\ [N_Q, D_Q], \qquad K = X W_K\ [N_X, D_Q], \qquad V = X W_V\ [N_X, D_V]$$
 #
@@ -879,17 +879,16 @@ print("S", [*S.shape], " X", [*X_cross.shape], " A", [*A_cross.shape], " Y", [*Y
 assert_close(F.scaled_dot_product_attention(Q_cross, K_cross, V_cross), Y_cross)
 
 show(
-    diagrams.attention_layer(E_cross, A_cross, cross=True, asking=asked, data=[*words, "[STOP]"]),
-    "Cross-attention, with the scores and weights just computed. The sequence S, vediamo il cielo, becomes queries through W_Q; the data X, we see "
-    "the sky STOP, become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
+    diagrams.attention_layer(E_cross, A_cross, cross=True),
+    "Cross-attention, with the scores and weights just computed. The sequence S becomes queries through W_Q; the data X "
+    "become keys through W_K and values through W_V; scores divided by the root of D_Q, softmax over each row, weights "
     "and outputs as before.",
 )
 
 # %% [markdown]
 # **Figure 13.** Cross-attention. The rows, from the queries to the outputs, belong to the sequence $S$; the columns,
-# with keys and values, belong to the sequence $X$. The fifth data vector stands for the encoder state at [STOP], the
-# token that marks the end of the sentence. The vectors are random and the layer is not trained, so the numbers have no
-# meaning here.
+# with keys and values, belong to the sequence $X$. The vectors are random and the layer is not trained, so the numbers
+# have no meaning here.
 #
 # Through this layer the decoder of a Transformer attends to the states of its encoder (lesson 10), the tokens of a
 # caption attend to the positions of an image (lesson 16), and a language model attends to image features (lesson 17).
@@ -1049,22 +1048,20 @@ for rate, (before, after) in slow_and_fast.items():  # [128, 16] both
 #
 # Our experiment adds two findings that the usual account leaves out.
 #
-# **Division by $D$ works too**, with a learning rate of its own. If the weights are nearly equal at the start, there is
-# still a gradient, and a larger step makes up for the small scores. If the softmax is strongly saturated at the start,
-# as in the wide undivided layer, most queries have almost no gradient, and with none of our learning rates does more
-# than a small part of them find their data vector. Yang et al. (2022) divide by $D$ for a different reason: training
-# makes queries and keys dependent, and the scores of dependent vectors can grow like $D$ instead of $\sqrt D$, as the
-# score of a vector with itself does.
+# **Division by $D$ works too**, in Figure 14 even a little better than division by $\sqrt D$, but with a learning rate
+# of its own. If the weights are nearly equal at the start, there is still a gradient, and a larger step makes up for
+# the small scores. If the softmax is strongly saturated at the start, as in the wide undivided layer, most queries have
+# almost no gradient, and with none of our learning rates does more than a small part of them find their data vector.
+# Yang et al. (2022) divide by $D$ for a different reason: training makes queries and keys dependent, and the scores of
+# dependent vectors can grow like $D$ instead of $\sqrt D$, as the score of a vector with itself does.
 #
-# **The division changes the start and the step, not what the layer can express.** Without the division, the query
-# $q' = q/\sqrt D$ has the same scores as $q$ has with it, so let the undivided layer start from $q/\sqrt D$ (a *small
-# start*). For the scores to stay equal during training, each step of $q'$ must be $\sqrt D$ times *shorter* than the
-# step of $q$. But its gradient is $\sqrt D$ times *larger*, because nothing divides it any more, so at the same
-# learning rate its step would be $\sqrt D$ times too long already. A learning rate that is $D$ times smaller makes up
-# for both factors (a *small step*), and gradient descent then gives the same scores without the division. The line
-# below shows it at width 512: both divided layers use one and the same learning rate, and the undivided layer uses this
-# rate divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is therefore lower than in Figure
-# 14.
+# **The division changes the start and the step, not what the layer can express.** Without the division, the query $q' =
+# q/\sqrt D$ has the same scores as $q$ has with it, so let the undivided layer start from $q/\sqrt D$ (a *small
+# start*). Let $g$ be the gradient for $q$, and $\eta$ its learning rate. By the chain rule the gradient for $q'$ is $g'
+# = \sqrt D\,g$. For equal scores $q'$ must move by $\eta g/\sqrt D = (\eta/D)\,g'$: the learning rate must be $D$ times
+# smaller (a *small step*), and gradient descent then gives the same scores without the division. The line below shows
+# it at width 512: both divided layers use one and the same learning rate, and the undivided layer uses this rate
+# divided by $D$. The common rate is not the best for $\sqrt D$, whose fraction is therefore lower than in Figure 14.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -1080,7 +1077,8 @@ assert abs(by_root - small_start) < 0.05  # the same start and step in another f
 
 # %% [markdown]
 # The undivided layer now does as well as the layer that divides by $\sqrt D$. Division by $D$ fails at this learning
-# rate: its gradients are smaller, so the same rate makes its steps too short.
+# rate. The softmax lets the gradient pass (Figure 6), but on its way to the query the gradient is multiplied by $1/D$
+# instead of $1/\sqrt D$, and a step of the query then changes the scores by $1/D$ instead of $1/\sqrt D$ once more.
 #
 # In a translator, a single matrix $W_Q$ makes all the queries of a layer, and when an unsaturated query updates $W_Q$,
 # it does so for every query, even for queries that get almost no gradient of their own. With a shared matrix an
@@ -1121,7 +1119,7 @@ best_rates = {"undivided": 1.0, "÷ √D": 10.0}  # out of 0.1, 1 and 10
 together = {name: share_found_with_one_matrix(64, divisors[name](64), rate) for name, rate in best_rates.items()}
 for name, (at_first, at_last) in together.items():
     assert at_first < 0.3 and at_last > 0.8  # before training about chance
-    print(f"one W_Q for all, {name:>9}: after training {at_last:.1f} of the queries find their data vector")
+    print(f"one W_Q for all, {name:>9}: after training {at_last:.2f} of the queries find their data vector")
 
 # %% [markdown]
 # We conclude that without the division, a wide layer whose queries and keys have features of variance 1 *starts*

@@ -213,10 +213,9 @@ show(
 # ## Permutation equivariance: shuffle the words
 #
 # *Dog bites man* is no news; *man bites dog* is. Does self-attention see the difference? We put the words into a new
-# order $\sigma$ and follow the computation line by line. The table below gives the largest difference between each
-# quantity of the new sentence and the same quantity of the first one. The column *row by row* compares row $n$ with row
-# $n$. The column *reordered* compares the row of each word with the row that the same word had before; for scores and
-# weights, which belong to pairs of tokens, the columns are matched in the same way.
+# order $\sigma$ and follow the computation line by line. The table below gives the largest change of each quantity,
+# measured in two ways. *Row by row*: row $n$ against the old row $n$. *Reordered*: each word against itself and, for
+# scores and weights, each pair of words against itself.
 
 # %%
 order = torch.tensor([3, 4, 2, 0, 1], device=DEVICE)  # the man bites the dog
@@ -244,8 +243,9 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # %% [markdown]
 # In the last column nothing but rounding is left: at each step the rows are the same as before, only in the new order.
 # The softmax runs over a row whose entries have merely been reordered, and the sum over the values does not depend on
-# the order of its terms. Call the layer $F$, and let $\sigma X$ be $X$ with its rows in the order $\sigma$. Then for
-# each order
+# the order of its terms. With a permutation matrix $\Pi$, $X$ becomes $\Pi X$, $E$ becomes $\Pi E\,\Pi^\top$, $A$
+# becomes $\Pi A\,\Pi^\top$, and $Y$ becomes $\Pi A\,\Pi^\top\,\Pi V = \Pi Y$. Call the layer $F$, and write $\sigma X$
+# for $\Pi X$. Then for each order
 #
 # $$F(\sigma X) = \sigma F(X).$$
 #
@@ -262,9 +262,9 @@ print(f"{'outputs Y':<18}   {difference(Y_new, Y):<12}   {difference(Y_new, Y[or
 # **Try it.** The picture begins with *the man bites the dog*; compare its weights with those of Figure 2. Drag the
 # words into a different order. Then turn on the switch *positional encoding*, a term that is explained below the
 # figure: each position gets a random vector of its own, which is added to the vector of the word there. Drag again. The
-# line below the picture compares each word's output with the one that it has in the order of Figure 2, both with the
-# encoding or both without it, and gives the largest difference. You can also remove a word; the outputs of the others
-# then change, because they attend to one token fewer.
+# line below the picture compares each word's output with the one that it has in the order of Figure 2 and gives the
+# largest difference. You can also remove a word; the outputs of the others then change, because they attend to one
+# token fewer.
 
 
 # %% tags=["fold"]
@@ -282,11 +282,15 @@ def attended(order, encoded):
 
 def reorder(order, encoded):
     Y, A = attended(order, encoded)
-    figure, (left, right) = plots.canvas(10.5, 3.6, 2, gridspec_kw={"width_ratios": [1.5, 1]})
+    figure, (left, middle, right) = plots.canvas(13.5, 3.6, 3, gridspec_kw={"width_ratios": [1.6, 1, 1]})
     options = {"row_label": "query", "column_label": "key", "limits": (0, 0.6)}  # the colours of Figure 2
     plots.heat_map(A, order, order, title="attention weights A", axes=left, **options)
     features = [f"$Y_{{:,{d}}}$" for d in range(D_V)]
-    plots.heat_map(Y, order, features, title="outputs Y", limits=(-2, 2), axes=right)
+    as_before = sorted(order, key=words.index)  # the words in the order of Figure 2
+    Y_as_before = Y[[list(order).index(word) for word in as_before]]  # [N, D_V]
+    plots.heat_map(Y, order, features, title="outputs Y", limits=(-2, 2), axes=middle)
+    title = "outputs Y, in the order of Figure 2"
+    plots.heat_map(Y_as_before, as_before, features, title=title, limits=(-2, 2), axes=right)
     return figure
 
 
@@ -308,9 +312,10 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 3.** Attention weights and outputs of the sentence in the chosen order. Without positional encoding, each
-# word keeps its output wherever it is moved, and its weights are only reordered; with the encoding, the outputs depend
-# on the positions.
+# **Figure 3.** Attention weights and outputs of the sentence in the chosen order. Right, the same outputs in the order
+# of Figure 2. Without positional encoding, each word keeps its output wherever it is moved, and its weights are only
+# reordered, so the rows at the right never change unless you remove a word. With the encoding, the outputs depend on
+# the positions.
 #
 # The layer must therefore be **given** the order: its input or its scores have to contain something that tells it the
 # position of each token. We call this a **positional encoding**.
@@ -335,24 +340,44 @@ explore(
 # %% tags=["fold"]
 # @title Draws Figure 4
 counted = torch.tensor([[n >> digit & 1 for digit in range(4)] for n in range(16)])  # [16, 4], the lowest digit first
-figure, (axes,) = plots.canvas(8, 2.9)
+figure, ((upper,), (lower,)) = plots.rows_of(8, 5.2, 1, 1)
 digits, numbers = ["ones", "twos", "fours", "eights"], [str(n) for n in range(16)]
-title = "positions in binary digits"
-plots.heat_map(counted.T, digits, numbers, title=title, numbers=".0f", column_label="position n", axes=axes)
+plots.heat_map(counted.T, digits, numbers, title="positions in binary digits", numbers=".0f", axes=upper)
+
+
+def wave(positions, digit):
+    """A sine as fast as a binary digit: below zero where the digit is 0, above zero where it is 1."""
+    return -torch.sin(2 * math.pi * (positions + 0.5) / 2 ** (digit + 1))
+
+
+between, whole = torch.linspace(-0.5, 15.5, 641), torch.arange(16)
+for digit in range(4):
+    lower.axhline(digit, color="#DDDDDD", linewidth=1, zorder=0)
+    for where, style in ((between, "-"), (whole, "o")):
+        height = digit - 0.36 * wave(where, digit)  # the axis points downwards, as in the panel above
+        lower.plot(plots.array(where), plots.array(height), style, color=plots.BLUE, markersize=5)
+    assert torch.equal(wave(whole, digit) > 0, counted[:, digit] == 1)
+lower.set(title="smooth waves in the same rhythms", xlabel="position n", xlim=(-0.5, 15.5), ylim=(3.55, -0.55))
+lower.set_xticks(range(16), numbers)
+lower.set_yticks(range(4), digits)
+lower.tick_params(length=0)
+lower.spines[:].set_visible(False)
 show(
     figure,
-    "The binary digits of 0 to 15. The digit of the ones changes at each step, that of the twos at every second one, that "
-    "of the fours at every fourth, that of the eights once.",
+    "Above, the binary digits of 0 to 15. The digit of the ones changes at each step, that of the twos at every second one, "
+    "that of the fours at every fourth, that of the eights once. Below, four waves under one another, each half as fast as the "
+    "one above it, with dots at the positions 0 to 15: below the middle of the wave where the digit is 0, above it where it is 1.",
 )
 
 # %% [markdown]
 # **Figure 4.** The positions 0 to 15 in binary digits, one column for each position. Each digit changes in a regular
-# rhythm, half as fast as the digit in the row above it.
+# rhythm, half as fast as the digit in the row above it. Below, smooth waves in the same rhythms; the dots are their
+# values at the positions.
 #
 # The digits jump, however. From 7 to 8 all four change, from 8 to 9 only one, so that neighbouring positions are
 # sometimes close together and sometimes far apart. If we keep the idea of regular rhythms, from fast to slow, and
-# replace the jumps by smooth waves, we come to the sinusoidal encoding. Before we come to it, we look at a simpler way,
-# which leaves the choice of the vectors to training.
+# replace the jumps by smooth waves, as in the lower panel, we come to the sinusoidal encoding. Before we come to it, we
+# look at a simpler way, which leaves the choice of the vectors to training.
 
 # %% [markdown]
 # ## Learned positional encoding: a table
@@ -684,11 +709,11 @@ show(
 # \begin{pmatrix} q_{2j}\\ q_{2j+1}\end{pmatrix},\qquad
 # \omega_j = 10000^{-2j/D_Q},\qquad j = 0, \dots, D_Q/2 - 1$$
 #
-# So far vectors were rows, with the matrix on their right, and $k$ was a number of steps. From here to the end of the
-# derivation $k$ is the key, and $q$ and $k$ are columns, as in the paper on RoPE, with the matrix on their left. The
-# blocks $R(\varphi)$ are those of the sinusoidal encoding: a column on their right they turn counterclockwise, as in
-# Figure 7, a row on their left clockwise, like the hands of the clocks. All pairs of the query together are one product
-# with a matrix $R_m$ of size $[D_Q, D_Q]$, and a key at position $n$ is multiplied by $R_n$ in the same way:
+# From here to the end of the derivation, $k$ is the key, no longer a number of steps, and $q$ and $k$ are columns with
+# the matrix on their left, as in the paper on RoPE. The blocks $R(\varphi)$ are the same as before. Acting on a column,
+# they turn it counterclockwise, as in Figure 7; the clocks, which are rows, turned the other way. Only differences of
+# angles matter below. All pairs of the query together are one product with a matrix $R_m$ of size $[D_Q, D_Q]$, and a
+# key at position $n$ is multiplied by $R_n$ in the same way:
 #
 # $$q' = R_m\,q,\qquad k' = R_n\,k,\qquad R_n = \operatorname{diag}\big(R(n\,\omega_0), \dots, R(n\,\omega_{D_Q/2-1})\big)$$
 #
@@ -903,54 +928,52 @@ shares = {pair: right(layer, pair[0], TRAINED).nanmean().item() for pair, layer 
 assert max(shares[task, "none"] for task in TASKS) < blind + 0.05
 assert min(shares["copy", kind] for kind in ("learned", "sinusoidal", "rotary")) > 0.9
 assert min(shares["reverse", kind] for kind in ("learned", "sinusoidal")) > 0.9 > 0.3 > shares["reverse", "rotary"]
+by_position = right(layers["reverse", "rotary"], "reverse", TRAINED)  # [24]
+assert by_position[[0, -1]].min() > 0.9 > 0.3 > by_position[1:-1].mean()
+assert by_position[1:-1].max() < 0.4  # high at the two ends only
 
-figure, panels = plots.canvas(10, 4, 2)
+figure, (*panels, last) = plots.canvas(13.5, 4, 3)
 for panel, task in zip(panels, TASKS, strict=True):
     kinds = [kind for where, kind in shares if where == task]
     values = [shares[task, kind] for kind in kinds]
     plots.bars(values, kinds, title=task, value_label="share of letters right", limits=(0, 1.15), axes=panel)
-    panel.set(xlabel="positional encoding", yticks=(0, 0.25, 0.5, 0.75, 1))
+    panel.set_xlabel("positional encoding")
+last.bar(range(TRAINED), plots.array(by_position), color=plots.BLUE, width=0.7)
+last.set(title="reverse with RoPE, by position", xlabel="position n", ylabel="share of letters right", ylim=(0, 1.15))
+last.set_xticks((0, 5, 10, 15, 20, 23))
+for panel in (*panels, last):
+    panel.set_yticks((0, 0.25, 0.5, 0.75, 1))
     guess = panel.axhline(blind, color=plots.BLACK, linestyle=":", linewidth=1.5)
 name = "guess of a model that knows which letters occur, but not their order"
 figure.legend([guess], [name], loc="outside lower center", frameon=False)
 show(
     figure,
-    "Two bar charts of the share of letters that are right. Copy: without positions the bar ends about at the line, the guess of "
+    "Three bar charts of the share of letters that are right. Copy: without positions the bar ends about at the line, the guess of "
     "a model that knows the letters; with each of the three kinds it reaches one. Reverse: without positions at the line again, with RoPE a little above "
-    "it, with the learned and the sinusoidal encoding one.",
+    "it, with the learned and the sinusoidal encoding one. Right, the share of RoPE at each position of reverse: "
+    f"{by_position[[0, -1]].mean():.2f} at the first and the last, {by_position[1:-1].mean():.2f} in the mean of the 22 positions between.",
 )
 
 # %% [markdown]
 # **Figure 9.** Share of letters that each model gets right, on sequences of the training length. Every kind of
-# positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess.
+# positional encoding solves *copy*; on *reverse* RoPE is only a little better than the guess. Right, the share of RoPE
+# on *reverse* at each position: it is high at the two ends only.
 #
 # Did you expect RoPE to fail at *reverse*? Apart from the two letters, a rotary score depends only on the distance from
 # query to key, not on where either of them is. *Three positions before* is a distance, but *the opposite position* is
 # not: it is 23 steps ahead of position 0, and 23 steps behind position 23. The guarantee that only the distance counts
-# is also a limitation.
+# is also a limitation. And how does a layer with RoPE look three positions back? Suppose that queries and keys have a
+# part that is the same for all letters, such as their biases, and that for these parts $q = R_{-3}\,k$. Then $\langle
+# q, R_{n-m}\,k\rangle$ is largest at $n - m = -3$: there the query and the rotated key point in the same direction in
+# every pair of features.
 #
-# Why, then, is the bar of RoPE above the dotted line at all? We print the shares of the figure, and those of RoPE on
-# *reverse* for the ends and the middle of the sequence:
-
-# %% tags=["fold", "nbval-check-output"]
-# @title Checks the claims and prints the lines below
-print("letters right  guess", *(f"{kind:>11}" for kind in kinds))
-for task in TASKS:
-    print(f"{task:>13}  {blind:5.2f}", *(f"{shares[task, kind]:11.2f}" for kind in kinds))
-print()
-by_position = right(layers["reverse", "rotary"], "reverse", TRAINED)  # [24]
-assert by_position[[0, -1]].min() > 0.9 > 0.3 > by_position[1:-1].mean()
-print("reverse with rotary, letters right")
-print(f"first and last position:              {by_position[[0, -1]].mean():.2f}")
-print(f"the 22 positions between, mean:       {by_position[1:-1].mean():.2f}")
-
-# %% [markdown]
-# The model is right at the two ends, where the opposite position is also the farthest: at distance 23 from position 0,
-# at distance $-23$ from position 23. Even a model that knows only distances can find *the farthest key*, by scores that
-# grow with the distance in both directions, since the softmax runs only over the keys that exist. In the middle this
-# rule does not help: from position 10 the farthest key is at position 23, but the letter wanted is at 13. Relative
-# positions thus reveal where the sequence begins and ends, and a deep model can use this to learn more about the
-# positions themselves. At the 22 positions between the ends, our trained layer does hardly better than guessing.
+# Why, then, is the bar of RoPE above the dotted line at all? The right panel shows where its right letters are: at the
+# two ends. There the opposite position is also the farthest, at distance 23 from position 0, at distance $-23$ from
+# position 23. A model that knows only distances can still find *the farthest key*: if its scores grow with the distance
+# in both directions, the farthest key that exists gets most of the weight. In the middle this rule does not help: from
+# position 10 the farthest key is at position 23, but the letter wanted is at 13. Relative positions thus reveal where
+# the sequence begins and ends, and a deep model can use this to learn more about the positions themselves. At the 22
+# positions between the ends, our trained layer does hardly better than guessing.
 #
 # **The published comparison.** Vaswani et al. compared a learned table with their sinusoidal encoding in translation
 # from English to German (their table 3, row E). The BLEU scores are 25.7 and 25.8, nearly the same, and in our

@@ -15,7 +15,7 @@
 # **You need** lesson 05: self-attention on $X\,[N, D]$ with $W_Q$, $W_K$, $W_V$, and why it needs positional encodings.
 # The terms and symbols of the course are listed in the [glossary](../docs/glossary.md).
 #
-# **Time** about 60 minutes to read; the cells run in about 15 seconds on two CPU cores.
+# **Time** about 65 minutes to read; the cells run in about 15 seconds on two CPU cores.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
@@ -191,21 +191,30 @@ Y_loop = torch.cat(found, dim=-1) @ W_O  # [N, H * D_H] @ [H * D_H, D] = [N, D]
 
 # %% tags=["fold"]
 # @title Draws Figure 2
-names = [f"$x_{{{n + 1}}}$" for n in range(N)]
+names = [f"$x_{{{n}}}$" for n in range(N)]
+framed = 1  # the query that the caption follows
+most = [A_h[framed].argmax().item() for A_h in weights]
+largest = [plots.array(A_h[framed]).max() for A_h in weights]
+said = (f"in head {h + 1} to {n} ({weight:.2f})" for h, (n, weight) in enumerate(zip(most, largest)))
+print(f"vector {framed} attends most {', '.join(said)}")
 figure, panels = plots.canvas(10.5, 3.3, H)
 for h, panel in enumerate(panels):
     plots.heat_map(weights[h], names, names, title=f"head {h + 1}", axes=panel)
+    panel.axhspan(framed - 0.5, framed + 0.5, fill=False, edgecolor=plots.QUERY, linewidth=2)
 panels[0].set_ylabel("query")
 panels[1].set_xlabel("key")
 show(
     figure,
     "Three five-by-five attention matrices, one for each head, queries as rows and keys as columns. The same five "
-    "vectors attend to each other in three different ways.",
+    f"vectors attend to each other in three different ways. The row of the query x_{framed} is framed in each; its largest weight is "
+    + ", ".join(f"{weight:.2f} on x_{n} in head {h + 1}" for h, (n, weight) in enumerate(zip(most, largest)))
+    + ".",
 )
 
 # %% [markdown]
 # **Figure 2.** The attention matrices of three heads over the same five vectors. They differ, because each head has its
-# own projections.
+# own projections. Follow the query $x_1$, whose rows are framed: the line above says to which vector it gives most of
+# its weight in each head.
 #
 # Each row of each matrix sums to 1, so the heads do not compete with each other: the weight that one head gives to a
 # token is not taken from any other head.
@@ -345,12 +354,13 @@ for seed in range(4):
 # from one output vector: **who** is meant, and **what** that character really was.
 #
 # The model is one attention layer with almost nothing around it. Its input is the sum of token embeddings and learned
-# positional encodings. Two linear layers read the output at the pronoun, one for each question, and the noun whose
-# embedding has the largest dot product with the result is the answer. In the code, these layers are `self.answers`, and
-# the argument `answers` lists how many features each of them returns: here twice 48, the width of an embedding, not the
-# number of nouns. A folded cell computes the dot products, and training lowers the sum of the losses of both questions.
-# All models have the same width and the same number of parameters. They differ only in the number of heads: one head
-# that is 48 wide, two of 24, four of 12, or eight of 6.
+# positional encodings. Two linear layers, in the code `self.answers`, read the output at the pronoun, one for each
+# question. Each of them turns this output into a vector of 48 features, as wide as an embedding. A folded cell takes
+# its dot product with the embedding of every noun; these are the logits, and the noun with the largest logit is the
+# answer. Comparing with the embeddings, instead of learning a separate row of weights for each noun, makes a noun be
+# read in the same way wherever it stands. Training lowers the sum of the losses of both questions. All models have the
+# same width and the same number of parameters. They differ only in the number of heads: one head that is 48 wide, two
+# of 24, four of 12, or eight of 6.
 #
 # Predict before you look: how many heads does the model need, and can there be too many?
 
@@ -361,7 +371,7 @@ WIDTH, STEPS, TALES = 48, 400, 20_000
 class Reader(nn.Module):
     """One attention layer over token embeddings and positional encodings, and linear layers that read its output."""
 
-    def __init__(self, H, vocabulary, length, answers):
+    def __init__(self, H, vocabulary, length, answers):  # answers: their widths, here (48, 48)
         super().__init__()
         self.tokens, self.positions = nn.Embedding(vocabulary, WIDTH), nn.Embedding(length, WIDTH)
         self.attention = nn.MultiheadAttention(WIDTH, H, batch_first=True)
@@ -530,10 +540,10 @@ print(stored_runs.how(run))
 #
 # Suppose first that the ratio of the two weights is always the same and that the true identity has the larger weight.
 # The true identity then dominates the average. The layer that answers *who* is linear and treats a noun in the same way
-# in either role. To rank the noun with the smaller share first, it would have to lower the score of every noun that is
-# present, and then nouns that do not occur in the tale would come first. Where both nouns have the same pronoun,
-# nothing else tells them apart, so *who* cannot be right for all pairs of nouns; with the ratio the other way round,
-# *what* fails instead. A fixed ratio is therefore not enough: the weights have to depend on the nouns.
+# in either role. It cannot prefer the noun with the smaller share: if a larger share lowered a noun's score, the nouns
+# that do not occur in the tale, with share zero, would come first. Where both nouns have the same pronoun, nothing else
+# tells them apart, so *who* cannot be right for all pairs of nouns; with the ratio the other way round, *what* fails
+# instead. A fixed ratio is therefore not enough: the weights have to depend on the nouns.
 #
 # Suppose instead that each noun attracts a weight of its own at every position: *frog* a large one, *wolf* a small one.
 # The average also contains the positional encodings, each with the weight of the noun at its position. If the encoding
@@ -614,11 +624,12 @@ show(
 # attends most to the noun that is meant (*mouse*), and the other to the true identity (*fairy*). Which head does which
 # is not the same in all runs.
 #
-# A single tale proves little, so we now take all test tales. How much of each head's weight
-# is on the noun that is meant (*who*), and how much on the true identity (*what*)? We say that the two heads **divide
-# the questions** in a tale if one head has more than half of its weight on *who*, and the *other* head has more than
-# half of its weight on *what*. In what share of the tales does this happen? For each pronoun we also print the number
-# of the head that has more weight on *who*; if it is the same head for all three pronouns, we call the roles *fixed*.
+# A single tale proves little, so we now take all test tales. How much of each head's weight is on the noun that is
+# meant (*who*), and how much on the true identity (*what*)? For each pronoun we also print which head has more weight
+# on *who*. If it is the same head for all three pronouns, we call the roles *fixed*; otherwise they change *by
+# pronoun*. Finally, we say that the two heads **divide the questions** in a tale if one head has more than half of its
+# weight on *who*, and the *other* head has more than half of its weight on *what*. While *roles* compares means over
+# many tales, the last column, *divided*, judges each tale by itself and gives the share in which this happens.
 
 # %% tags=["fold"]
 # @title Checks the claims and prints the lines below
@@ -628,25 +639,24 @@ elsewhere = torch.arange(pronoun_tales.LENGTH, device=DEVICE) != positions[:, 1:
 meant = ((tokens == answers[:, :1]) & elsewhere).float()  # [1024, N], 1 at the noun that is meant
 pronouns = [pronoun_tales.WORDS[token] for token in tokens[row, positions[:, 0]]]
 divided, fixed = [], []
+print("       mean weight of heads 1 and 2")
+print(f"       {'on who':<13}{'on what':<13}{'more on who':<38}{'roles':<13}divided")
 for seed in SEEDS:
     _, A_pronoun = judged(readers[2, seed])  # [1024, 2, N]
     on_who = (A_pronoun * meant[:, None]).sum(dim=-1)  # [1024, 2]
     on_what = A_pronoun[row, :, positions[:, 1]]  # [1024, 2]
     least = torch.minimum(on_who, on_what.flip(1))  # [1024, 2]: one head on who, the other on what
     divided.append((least.amax(dim=1) > 0.5).float().mean().item())
-    for h in range(2):
-        means = f"{on_who[:, h].mean():.2f} on who, {on_what[:, h].mean():.2f} on what"
-        print(f"run {seed + 1}, head {h + 1}: mean weight {means}")
     takes = {}
     for pronoun in pronoun_tales.KINDS:
         its = torch.tensor([one == pronoun for one in pronouns], device=DEVICE)
         takes[pronoun] = on_who[its].mean(dim=0).argmax().item() + 1
-    by_pronoun = ", ".join(f"{h} for “{pronoun}”" for pronoun, h in takes.items())
-    print("       head that attends more to who:", by_pronoun)
     fixed.append(len(set(takes.values())) == 1)
-    roles = "fixed" if fixed[-1] else "they change with the pronoun"
-    print(f"       roles: {roles}; the heads divide the questions in {divided[-1]:.2f} of the tales")
+    means = "   ".join("  ".join(f"{mean:.2f}" for mean in on.mean(dim=0)) for on in (on_who, on_what))
+    more = ", ".join(f"{pronoun}: head {h}" for pronoun, h in takes.items())
+    print(f"run {seed + 1}  {means}   {more:<38}{'fixed' if fixed[-1] else 'by pronoun':<13}{divided[-1]:.2f}")
 assert min(divided) > 0.8
+assert fixed == [True, False, True]  # only in run 2 do the roles change with the pronoun
 
 # %% [markdown]
 # Nobody told a head what to attend to. Training lowers a single number, the sum of the losses of both questions, and
@@ -681,7 +691,7 @@ Y_without_head_0 = contributions[1:].sum(dim=0)  # [N, D]: a head is left out by
 
 
 # %% tags=["fold"]
-# @title Checks the claims and prints the lines below
+# @title Draws Figure 7
 def contributions_of(layer, X):
     """The contribution of each head of torch's layer, [B, H, N, D]; together with the output's bias they are its output."""
     H, D_H = layer.num_heads, layer.head_dim
@@ -691,6 +701,8 @@ def contributions_of(layer, X):
     return A @ V @ layer.out_proj.weight.T.view(H, D_H, -1)  # out_proj.weight is W_O transposed
 
 
+left_out = {"both heads": [0, 1], "without\nhead 1": [1], "without\nhead 2": [0]}  # the heads that remain
+still_right, norms = {}, {}  # of each run: the shares of who and what, [3, 2], and the mean norm of each head, [2]
 with torch.no_grad():
     for seed in SEEDS:
         reader = readers[2, seed]
@@ -699,22 +711,53 @@ with torch.no_grad():
         assert_close(parts.sum(dim=1) + bias, reader.attention(X_tales, X_tales, X_tales)[0])
         at_pronoun = parts[row, :, positions[:, 0]]  # [1024, 2, D]
         nouns = reader.tokens.weight[: len(pronoun_tales.NOUNS)].T  # [D, nouns]
-        for name, kept in (("both heads", [0, 1]), ("without head 1", [1]), ("without head 2", [0])):
+        still_right[seed] = []
+        for kept in left_out.values():
             Y_kept = at_pronoun[:, kept].sum(dim=1) + bias  # [1024, D]
             given = torch.stack([(answer(Y_kept) @ nouns).argmax(dim=-1) for answer in reader.answers], dim=1)
             right = (given == answers).float().mean(dim=0)
-            print(f"run {seed + 1}, {name:15} who right {right[0]:.2f}, what right {right[1]:.2f}")
+            still_right[seed].append(right.tolist())
             if len(kept) == 1:  # with fixed roles one answer is lost and the other kept, otherwise both suffer
                 assert right.min() < 0.1 < 0.9 < right.max() if fixed[seed] else 0.2 < right.min() < right.max() < 0.8
-        norms = (f"head {h + 1} {part.norm(dim=-1).mean():.1f}" for h, part in enumerate(at_pronoun.unbind(dim=1)))
-        print("       mean norm of the contributions:", ", ".join(norms))
+        norms[seed] = at_pronoun.norm(dim=-1).mean(dim=0)  # [2]
+
+keys = {}  # of the legend
+figure, panels = plots.canvas(12.5, 3.9, 3, sharey=True)
+for seed, panel in zip(SEEDS, panels, strict=True):
+    for place, (name, colour) in enumerate((("who", "#882255"), ("what", "#DDCC77"))):
+        heights = plots.array([pair[place] for pair in still_right[seed]])
+        beside = [group + 0.38 * (place - 0.5) for group in range(len(left_out))]
+        keys[name] = panel.bar(beside, heights, width=0.36, color=colour)
+        panel.bar_label(keys[name], labels=[plots.written(height) for height in heights], padding=2)
+    guess = 1 / len(pronoun_tales.NOUNS)
+    keys["guess"] = panel.axhline(guess, color=plots.BLACK, linestyle=":", linewidth=1.5)
+    panel.set(title=f"run {seed + 1}", ylim=(0, 1.15), yticks=(0, 0.25, 0.5, 0.75, 1))
+    panel.set_xticks(range(len(left_out)), left_out)
+    panel.tick_params(axis="x", length=0)
+panels[0].set_ylabel("share of answers right")
+figure.legend(keys.values(), keys, loc="outside lower center", ncols=3, frameon=False)
+show(
+    figure,
+    "A panel for each of three runs; in each, three groups of two bars, the shares of who and of what that are right. "
+    + "; ".join(
+        f"run {seed + 1}: "
+        + ", ".join(f"{' '.join(name.split())} {who:.2f} and {what:.2f}" for name, (who, what) in zip(left_out, pairs))
+        for seed, pairs in still_right.items()
+    )
+    + f". A dotted line at {guess:.2f} marks a guess.",
+)
+for seed in SEEDS:
+    of_heads = ", ".join(f"head {h + 1} {norm:.1f}" for h, norm in enumerate(norms[seed]))
+    print(f"run {seed + 1}, mean norm of the contributions: {of_heads}")
 
 # %% [markdown]
-# Compare these lines with the roles that we found above. Where the roles are fixed, each answer depends on one head. If
-# this head is left out, the answer is about as good as a guess among the 24 nouns, which is right with probability
-# $1/24 \approx 0.04$, while the other answer survives. Where the roles change with the pronoun, both answers suffer,
-# whichever head is left out. The norms show none of this. They tell us how much a head adds to the output, but not what
-# the model needs it for; to learn that, leave the head out and measure.
+# **Figure 7.** The share of right answers at the pronoun, with both heads and when the contribution of one head is left
+# out. In runs 1 and 3 one answer falls to a guess and the other survives; in run 2 both suffer, whichever head is left
+# out. The guess is one among 24 nouns, right with probability $1/24 \approx 0.04$.
+#
+# Compare the figure with the roles that we found above. Where the roles are fixed, each answer depends on one head;
+# where they change with the pronoun, each answer depends on both. The printed norms show none of this. They tell us how
+# much a head adds to the output, but not what the model needs it for; to learn that, leave the head out and measure.
 #
 # This brings us back to the frog. One row of weights gives one average, from which *who* and *what* are hard to tell
 # apart; two heads have two rows, and in most tales each of them serves one question. A word of caution: that a head
@@ -759,7 +802,7 @@ with torch.no_grad():
 # head by head: first the query, key and value weights of head 1, $D_H$ rows each, then those of head 2, and so on.
 
 # %% tags=["fold"]
-# @title Draws Figure 7
+# @title Draws Figure 8
 show(
     schematics.fused_layouts(),
     "The rows of a fused weight for three heads in two orders, as strips of nine boxes. PyTorch's order: the query weights of "
@@ -768,7 +811,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 7.** Two layouts of the same fused weight; each box holds the named matrix, transposed. Both have the shape
+# **Figure 8.** Two layouts of the same fused weight; each box holds the named matrix, transposed. Both have the shape
 # $[3D, D]$, so the shape alone does not tell which one a file contains.
 #
 # To read the interleaved layout, split its rows into $[H, 3, D_H]$, exchange the first two axes, and join all three
@@ -785,8 +828,8 @@ with torch.no_grad():
         print(f"interleaved rows, {name}: the output is off by {(attend(*loaded) - Y_trained).abs().max():.1f}")
 
 # %% [markdown]
-# The bias, if there is one, needs the same exchange; here we left it in order. After loading weights, always compare
-# one output with that of the original model.
+# A file in the interleaved layout has its bias in that order, too, and it needs the same exchange; above, only the
+# weights were interleaved. After loading weights, always compare one output with that of the original model.
 #
 # ## Four matrix products
 #
@@ -838,7 +881,7 @@ for N_, D_, H_ in ((128, 64, 1), (128, 64, 8), (256, 64, 8), (512, 64, 8)):
 # range of the shorter sequences.
 
 # %% tags=["fold"]
-# @title Draws Figure 8
+# @title Draws Figure 9
 lengths = [2**k for k in range(7, 17)]
 figure = plots.curves(
     lengths,
@@ -850,9 +893,15 @@ figure = plots.curves(
     x_label="number of vectors N",
     y_label="billions of operations",
     log="xy",
+    legend=False,
 )
-figure.axes[0].axvline(1024, color=plots.GREY, linestyle=":", linewidth=1.5)
-figure.axes[0].text(1150, 0.04, "N = 2D = 1,024")
+(axes,) = figure.axes
+axes.axvline(1024, color=plots.GREY, linestyle=":", linewidth=1.5)
+ground = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # no grid line crosses the writing
+axes.text(930, 3200, "N = 2D = 1,024", ha="right", va="center", bbox=ground)
+axes.set_xticks(axes.get_xticks(), [f"{n:,.0f}" for n in axes.get_xticks()])
+axes.yaxis.set_major_formatter("{x:,g}")
+plots.legend_of(axes, loc="lower right")
 show(
     figure,
     "Two straight lines on logarithmic axes. Projections and output grow with N. Scores and weighted sums grow with N "
@@ -860,7 +909,7 @@ show(
 )
 
 # %% [markdown]
-# **Figure 8.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections
+# **Figure 9.** Operations of one layer of width 512 against the length $N$, on logarithmic axes. The projections
 # dominate short sequences, the scores and the weighted sums dominate long ones, and the two lines cross at $N = 2D$.
 #
 # **How much memory does the layer need?** $X$, $Q$, $K$, $V$ and $Y$ hold $N \cdot D$ numbers each, which is $O(N)$.
@@ -875,12 +924,13 @@ print(f"{bytes_of_A:,} bytes = {TB:.2f} TB = {TiB:.3f} TiB = {GiB:.2f} GiB")
 
 # %% [markdown]
 # A terabyte (TB) is $10^{12}$ bytes, a tebibyte (TiB) $2^{40}$ bytes, and a gibibyte (GiB) $2^{30}$ bytes. In whatever
-# unit, the attention matrices of one layer for one sequence are too large for any of today's GPUs. The vectors
-# themselves are small beside them: with $D = 4096$, they take less than one gigabyte.
+# unit, the attention matrices of one layer for one sequence are too large for any of today's GPUs. Beside them $X$ is
+# small: with $D = 4096$ it takes 0.8 GB, and so do $Q$, $K$, $V$ and $Y$ each.
 #
 # Does the layer have to store these matrices? Only if we want to *look* at $A$. What is passed on is $A_h V_h$ of each
 # head, which is small, and lesson 08 computes it exactly without ever storing $A_h$.
-#
+
+# %% [markdown]
 # ## Going further: the animal sentence, read in two ways
 #
 # You may skip this section; later lessons do not need it. It takes up a well-known example of what heads attend to, and
@@ -985,7 +1035,8 @@ assert max(found[1, seed] for seed in SEEDS) < 0.8 and min(found[2, seed] for se
 # cannot get all sentences right. Compare it with a model that always follows the animal, or always the place. In half
 # of all sentences both nouns have the same gender in French, so either noun gives the right answer; in the other half,
 # such a model is right half of the time. Together this makes three quarters of all sentences, and our trained models
-# with one head do no better.
+# with one head do no better. (Three quarters is not the limit, since the adjective's shift could still save some
+# sentences.)
 #
 # To see what the second head changes, we look at the attention weights of *it* in both heads and at the **vote** of
 # each head. Subtract the logit of *il* from the logit of *elle*. The vote of a head is the part of this difference that
@@ -1006,7 +1057,7 @@ def votes(reader, tokens, it):
 
 
 # %% tags=["fold"]
-# @title Draws Figure 9
+# @title Draws Figure 10
 def reading(animal, place, adjective, training):
     """The tokens of a sentence, and what `votes` says of it in one training with two heads."""
     (tokens,), (it,), _ = encoded([(animal, place, adjective, False)])
@@ -1062,10 +1113,11 @@ assert sorted(zip(*looks)) == [("animal", "animal"), ("tired", "street")]
 assert voted[0][switching].abs() < voted[1][switching].abs() / 2  # at "tired" it abstains
 
 # %% [markdown]
-# **Figure 9.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
+# **Figure 10.** The attention weights of *it* in both heads, and the votes of the heads, for the two readings of the
 # sentence. One head attends to *animal* in both readings. The other head attends to *tired* in the first reading,
-# with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The printed lines say which
-# head is which. Because the numbers are rounded, their total may differ from the sum by 0.1.
+# with a small vote, and to *street* in the second, where its vote turns the sum to *elle*. The lines above this caption
+# name the head that stays with *animal* in this run. Because the numbers are rounded, their total may differ from the
+# sum by 0.1.
 #
 # From the weights of the first sentence alone, one would say that one head looks up *animal* and the other looks up
 # *tired*. The votes tell us more. Consider the head that changes its target. What matters in the first sentence is not
@@ -1091,7 +1143,7 @@ for adjective in ("tired", "wide"):
 # adjectives fit animals and which fit places, and each noun's gender.
 
 # %% tags=["fold"]
-# @title Explorer of Figure 10
+# @title Explorer of Figure 11
 explore(
     draw_reading,
     alt=say_reading,
@@ -1102,7 +1154,7 @@ explore(
 )
 
 # %% [markdown]
-# **Figure 10.** Attention weights and votes for a sentence of your choice. Because the numbers are rounded, their total
+# **Figure 11.** Attention weights and votes for a sentence of your choice. Because the numbers are rounded, their total
 # may differ from the sum by 0.1. Only the sign of the sum decides between *il* and *elle*; a single head may vote the
 # other way.
 

@@ -222,10 +222,10 @@ show(
 # token at position $m$ is already known there; the unknown token is the next one, $x_{m+1}$.
 #
 # **Queries that start later.** When a trained model writes, tokens arrive one at a time. The queries then come only
-# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Row 0 of the
-# mask is then not position 0. If the first new token is at position `offset`, row $m$ of the mask belongs to position
-# `offset` $+\, m$, and this query attends to the keys with $n \le$ `offset` $+\, m$. The mask therefore consists of the
-# last rows of the square mask.
+# from the new tokens and are few, while the keys come from all tokens so far and are many (lesson 08). Here $m$ only
+# counts the rows of the mask: if the first new token is at position `offset`, row $m$ belongs to position `offset` $+\,
+# m$, and this query attends to the keys with $n \le$ `offset` $+\, m$. The mask therefore consists of the last rows of
+# the square mask.
 #
 # The next cell contains both masks. Later in the lesson, the argument `ahead` of `causal` lets us build a wrong mask on
 # purpose.
@@ -269,10 +269,10 @@ for m_new, row in enumerate(later.int().tolist()):
 # Our model adds a learned positional encoding to the embeddings of its tokens. Two layers of self-attention follow,
 # with four heads each (lesson 06), and a linear layer computes the logits. The input of each layer is *added* to its
 # result; lesson 09 explains what this **residual connection** is good for. The mask enters in `LanguageModel`, below.
-# It inherits two methods from a folded cell: `embed` turns tokens into vectors, and `run` sends these through the
-# layers under a mask. The folded cell after it trains `model`, with the correct mask, by a function `trained`, which
-# returns a model and its losses. We train on English sentences of 3 to 12 tokens from the course's translation data;
-# not every sentence ends with a full stop, but a full stop counts as a token.
+# Its methods `embed` (tokens to vectors) and `run` (vectors through the layers, under a mask) are in a folded cell, as
+# is the training: `trained` returns a model and its losses, and `model` has the correct mask. We train on English
+# sentences of 3 to 12 tokens from the course's translation data; not every sentence ends with a full stop, but a full
+# stop counts as a token.
 
 # %% tags=["fold"]
 # @title Defines Layer, Network
@@ -443,7 +443,8 @@ for row in written(model, 5, seed=1):
 # *[PAD]*. The loss leaves this **padding** out (lesson 01), and attention must leave it out too: no query may attend to
 # a *[PAD]*. The **padding mask** expresses this rule. It depends on the length of the sentence but not on the query, so
 # one row for each sentence is enough: the mask has the shape $[B, 1, N]$, and broadcasting repeats its row for all
-# queries. In our language model it was `(x != PAD)[:, None]`; here it is built from the lengths.
+# queries. In our language model it was `(x != PAD)[:, None]`; here it is built from the lengths. Our batch has two
+# sentences, *[START] attention is very cool* and *[START] we sleep*, of lengths 5 and 3.
 
 
 # %%
@@ -629,13 +630,11 @@ show(
 # agree on a convention: the weights, the output and the gradient are all 0. A second `masked_fill`, after the softmax,
 # achieves this and changes nothing in the other rows.
 #
-# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, because it can reach the gradient. To
-# show this, we take a loss that reads only the outputs of the three real tokens. The table below counts the NaN entries
-# in the gradients of the three matrices for three ways of masking: filling in $-\infty$ before the softmax; both fills,
-# which the next cell defines as `masked_softmax`; and *adding* $-\infty$ to the scores, followed by the same second
-# fill. The lines under the table show how three other ways treat the row of the first *[PAD]*: the output of PyTorch's
-# function ($D_V = 3$ numbers), the output of its module, which we build for 4 features, and the five *weights* with
-# $-10^9$ as the score.
+# Does the NaN matter at all, if nothing reads the output of a *[PAD]*? It does, because it can reach the gradient. We
+# take a loss that reads only the three real tokens, and count the NaN in its gradients for three ways of masking:
+# $-\infty$ *filled in* before the softmax; the same with a second fill after it (`masked_softmax`, below); and
+# $-\infty$ *added* to the scores, with the second fill. The lines under the table show what three other ways make of
+# the row of the first *[PAD]*.
 
 
 # %%
@@ -673,12 +672,13 @@ print("nn.MultiheadAttention, output:         ", by_module[0, 0].tolist())
 print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in by_number[0].tolist()))
 
 # %% [markdown]
-# If $-\infty$ is filled in only before the softmax, all of the gradient of $W_V$ is NaN, although the loss is finite:
-# the backward pass multiplies the weights of the *[PAD]* rows, which are NaN, by a gradient of 0, and
-# $\text{NaN} \cdot 0$ is NaN. After one step of training all of $W_V$ is NaN, and so is the next loss. The second fill
-# makes these weights 0, and $W_V$ is saved. But the softmax of a fully masked row also sends NaN back to its scores.
-# Filling stops it, because an overwritten score gets no gradient; adding $-\infty$ lets it through to $W_Q$ and $W_K$
-# (third row). With both fills no NaN is left.
+# *Filled before*: the loss is finite, but all of the gradient of $W_V$ is NaN. The backward pass multiplies the weights
+# of the *[PAD]* rows, which are NaN, by a gradient of 0, and $\text{NaN} \cdot 0$ is NaN. After one step of training
+# all of $W_V$ is NaN, and so is the next loss. *Filled before and after*: these weights are 0, and no NaN is left.
+# *Added before, filled after*: the gradients of $W_Q$ and $W_K$ are NaN. With all three ways, the softmax of a fully
+# masked row sends NaN back to its *scores*. Where `masked_fill` has overwritten a score, the NaN stops, so the first
+# two lines of the table show none for $W_Q$ and $W_K$. Where $-\infty$ was added to the score, the NaN passes on to
+# them.
 #
 # PyTorch's function, its module and the large negative number give three different answers. The function gives 0, and
 # the module gives NaN. The number $-10^9$ gives no NaN, but its result is wrong: all scores of the row are equal, so
@@ -689,14 +689,7 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # <details><summary>Going further: where these NaN entries come from, and why −∞ is filled in and not added</summary>
 #
 # In the backward pass, the gradient of each value is a sum over the queries: attention weight times the gradient of
-# that query's output. For the *[PAD]* queries the gradient of the output is 0, since nothing reads it. But their
-# weights are NaN, and $\text{NaN} \cdot 0$ is NaN. As the loss becomes NaN only one step later, one looks for the
-# mistake in the wrong place.
-#
-# The second `masked_fill` makes these weights 0, so that no NaN reaches the gradient of the values. The *first* one
-# stops the NaN that the softmax sends back to the scores: `masked_fill` passes no gradient to the entries that it has
-# overwritten. An addition gives the same weights but passes every gradient on, including the NaN from the softmax of a
-# fully masked row, as the third row of the table shows.
+# that query's output. As the loss becomes NaN only one step later, one looks for the mistake in the wrong place.
 #
 # PyTorch's module gives NaN when it also returns the attention weights, as it does by default. With
 # `need_weights=False` it calls the function instead, which gives 0, and the output is then the bias of the module's
@@ -714,25 +707,29 @@ print("-1e9 in place of -inf, weights:        ", *(f"{weight:.2f}" for weight in
 # scores.
 
 # %%
-mask_3 = causal(N) & no_padding(torch.tensor([5, 2, 4], device=DEVICE), N)  # [B, N, N], B = 3
+real_3 = no_padding(torch.tensor([5, 2, 4], device=DEVICE), N)  # [B, 1, N], B = 3
+mask_3 = real_3.expand(3, N, N)  # [B, N, N]: an encoder's mask, without a causal one
 heads = normal(3, 3, N, D_Q)  # [B, H, N, D_H], H = 3
 right = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3.unsqueeze(-3))  # mask [B, 1, N, N]
 wrong = F.scaled_dot_product_attention(heads, heads, heads, attn_mask=mask_3)  # [B, N, N] is read as [1, H, N, N]
 
 # %% tags=["fold", "nbval-check-output"]
-# @title Prints the lines below
+# @title Checks the claims and prints the lines below
 try:
     F.scaled_dot_product_attention(*[heads[:, :2]] * 3, attn_mask=mask_3)
 except RuntimeError:
     print("B = 3, H = 2: an error, since 3 and 2 do not fit")
-print("B = 3, H = 3: no error; largest difference of an output from the right one:")
-for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
+print("B = 3, H = 3: no error; largest difference of a real token's output from the right one:")
+apart = (wrong - right).abs().amax(dim=-1) * real_3  # [B, H, N], 0 at the padding
+assert ((apart.amax(dim=-1) > 0.1) == ~torch.eye(3, dtype=torch.bool, device=DEVICE)).all()
+for b, row in enumerate(apart.amax(dim=-1).tolist()):
     print(f"  sentence {b}:", *(f"head {h}: {value:.2f}" for h, value in enumerate(row)), sep="  ")
 
 # %% [markdown]
 # With two heads we get an error. With three we get none: head 0 of *every* sentence uses the mask of sentence 0, head 1
-# that of sentence 1, and so on. The outputs are right only on the diagonal of the table, where head and sentence have
-# the same number. So always test with $B \ne H$, both greater than 1; the mistake then raises an error.
+# that of sentence 1, and so on. The outputs of the real tokens are right only on the diagonal of the table, where head
+# and sentence have the same number. So always test with $B \ne H$, both greater than 1; the mistake then raises an
+# error.
 #
 # **Two polarities.** PyTorch offers attention as a function and as a module, and a boolean mask means opposite things
 # in the two. This is called the **polarity** of the mask:
@@ -743,10 +740,11 @@ for b, row in enumerate((wrong - right).abs().amax(dim=(-2, -1)).tolist()):
 # | `nn.MultiheadAttention(attn_mask=)` | must **not** attend | $[N_Q, N_X]$ or $[B \cdot H, N_Q, N_X]$ |
 # | `nn.MultiheadAttention(key_padding_mask=)` | is padding, must **not** be attended to | $[B, N_X]$ |
 #
-# What happens if you mix up the two polarities? A folded cell of the previous section built
-# `library = nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True)`. It takes vectors of $D_Q = 4$ features, so
-# `rows` keeps the first four of each input. We give it the mask once with `~` and once without, and print for each
-# query of the first sentence, which has no padding, the sum of its weights on later positions.
+# What happens if you mix up the two polarities? A folded cell of the previous section built `library =
+# nn.MultiheadAttention(D_Q, num_heads=1, batch_first=True)`. It takes vectors of $D_Q = 4$ features, so `rows` keeps
+# the first four of each input. We give it the causal mask once with `~`, together with the padding mask, and once
+# without `~`. For each query of the first sentence, which has no padding, we print the sum of its weights on later
+# positions.
 
 # %% tags=["nbval-check-output"]
 rows = X_batch[..., :D_Q]  # [B, N, D_Q]
@@ -908,7 +906,8 @@ assert shares["causal"] > 0.9 and shares["off by one"] < 0.4
 print("\nshare of known pairs:", ", ".join(f"{name} {value:.2f}" for name, value in shares.items()))
 
 # %% [markdown]
-# The leaking model cannot write: it has learned to copy, and during generation there is no next token to copy.
+# The leaking model cannot write: it has learned to copy, and during generation there is no next token to copy. Probably
+# it copies the newest token that it can find, the one just written.
 #
 # **Is this a matter of one seed?** In a stored run we trained both models with each of five seeds, and for twice as
 # many steps; `COURSE_FULL=1` repeats it.
@@ -923,7 +922,7 @@ if stored_runs.full():
         with torch.no_grad():
             lies.append([[token_loss(one, fresh).item(), token_by_token(one, fresh), share(one)] for one in pair])
     results = {"lies": lies, "steps": 2 * STEPS}
-    stored_runs.keep("07_masking", results, seed=SEED, seconds=time.perf_counter() - begun)
+    stored_runs.keep("07_masking", results, seed="0 to 4", seconds=time.perf_counter() - begun)
 record = stored_runs.load("07_masking")
 print(stored_runs.how(record))
 
@@ -991,8 +990,8 @@ def layer_with(mask, W_Q, W_K, W_V):
     return lambda X: F.scaled_dot_product_attention(X @ W_Q, X @ W_K, X @ W_V, attn_mask=mask)
 
 
-# %% tags=["fold", "nbval-check-output"]
-# @title Defines through_softmax · The same layer, with a softmax over the features of each output
+# %% tags=["fold", "nbval-check-output"] label="prints the table below"
+# @title Prints the table below
 layer = layer_with(mask, W_Q, W_K, W_V)
 
 
@@ -1173,7 +1172,7 @@ print("two layers:", in_words(dependence(stacked(single), X)))
 # rounded to 0 and 1. So we try several random inputs, and count a pair as dependent if any of them shows a derivative
 # other than 0. The layer `rarely` leaks on purpose: it adds to each output what a ReLU lets through of the next input,
 # and it does so only where a feature of that input exceeds 2.5, which is rare. This makes four leaks, one for each
-# position but the last, which `roll` gives the first input instead.
+# position but the last. (`roll` gives the last position the first input, which is not in its future.)
 
 
 # %%
@@ -1235,16 +1234,10 @@ sky_names = ["[START]", "we", "see", "the", "sky"]
 def circled(J, shift, title, axes, **options):
     """Where J is not 0; in each row m the token that it has to predict is circled, the input m + shift."""
     panel(J > 0, title, axes, sky_names, sky_names, least=1, **INPUTS, **options)
-    for m, n in (J == 0).nonzero().tolist():
-        axes.fill([n - 0.5, n + 0.5, n + 0.5, n - 0.5], [m - 0.5, m - 0.5, m + 0.5, m + 0.5], color="#E4E4E4")
     for m in range(len(J) - shift):
-        ring = {
-            "markersize": 29,
-            "markerfacecolor": "none",
-            "markeredgecolor": plots.VERMILLION,
-            "markeredgewidth": 2.5,
-        }
-        axes.plot(m + shift, m, "o", **ring)
+        for colour, width in (("black", 4.5), ("white", 2.5)):  # white on black, to be seen on any ground
+            ring = {"markersize": 29, "markerfacecolor": "none", "markeredgecolor": colour, "markeredgewidth": width}
+            axes.plot(m + shift, m, "o", **ring)
 
 
 figure, panels = plots.canvas(13.5, 3.7, 3)
@@ -1254,13 +1247,13 @@ circled(found["causal"], 0, "causal mask, targets not shifted", panels[2])
 show(
     figure,
     "Which inputs the logits of untrained models depend on; circled in each row is the token that it has to predict. Causal mask: "
-    "the circles are on grey cells, which are exactly zero. Mask off by one: on ones. Causal mask with targets that are not shifted: they are "
+    "the circles are on dark cells, which are exactly zero. Mask off by one: on ones. Causal mask with targets that are not shifted: they are "
     "on the diagonal, again on ones.",
 )
 
 
 # %% [markdown]
-# **Figure 10.** Which inputs the logits of untrained models depend on: 1 where $J_{mn}$ is not 0; in the grey cells it
+# **Figure 10.** Which inputs the logits of untrained models depend on: 1 where $J_{mn}$ is not 0; in the dark cells it
 # is exactly 0. The target of each position is circled, and a 1 in a circle means that the model can read its own
 # target.
 #
@@ -1270,8 +1263,8 @@ show(
 # the very token that is fed in there (question 2 of lesson 01). The model is as causal as before, and still it can copy
 # every target.
 #
-# A second test needs no derivatives: cut the sequence off after position $m$, and see whether output $m$ changes. It
-# also finds leaks that no derivative shows, as in "Going further" below.
+# Other tests need no derivatives: change the tokens after position $m$, or cut them off, and see whether output $m$
+# changes. Cutting also finds leaks that no derivative shows, as in "Going further" below.
 #
 # Back to *attention is very cool*. At *is* the model with a causal mask depends on *[START] attention is* and on
 # nothing else, as the RNN did. It has to predict *very* from these three tokens, in training as in generation. But in

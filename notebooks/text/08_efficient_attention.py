@@ -82,7 +82,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from utils.data.translation import PAD, START, corpus, vocabulary
 from utils.device import device
-from utils.figures import plots, schematics
+from utils.figures import efficient, plots
 from utils.figures.explorers import Slider, explore
 from utils.figures.plots import show
 from utils.measures import stored_runs
@@ -108,12 +108,12 @@ def causal(N, offset=0):
 # ## A text of 100,000 tokens
 #
 # A language model is given a novel of 100,000 tokens and has to continue it. Suppose the model has 80 layers of
-# attention, each with 64 heads of width 128. These are the sizes of Llama 3 with 70 billion parameters. There several
-# heads share keys and values, as we shall see; until then every head has its own, as in lesson 06. That lesson counted
-# what a layer needs: $8ND^2 + 4N^2D$ operations (FLOPs), and $H N^2$ numbers for the attention weights. We store each
-# number in two bytes. For the speed we take the published maximum of an A100 GPU at this precision, $312 \cdot 10^{12}$
-# operations a second. A causal model uses only the pairs with $n \le m$, about half of them, so we also count these
-# alone.
+# attention, each with 64 heads of width 128. These are the sizes of Llama 3 with 70 billion parameters. In that model
+# several heads share keys and values, as we shall see; until then we give every head its own, as in lesson 06. That
+# lesson counted what a layer needs: $8ND^2 + 4N^2D$ operations (FLOPs), and $H N^2$ numbers for the attention weights.
+# We store each number in two bytes. For the speed we take the published maximum of an A100 GPU at this precision, $312
+# \cdot 10^{12}$ operations a second. A causal model uses only the pairs with $n \le m$, about half of all pairs; we
+# therefore make a second count for these alone.
 
 # %% tags=["nbval-check-output"]
 L, H, D_H, N = 80, 64, 128, 100_000  # layers, heads, width of a head, tokens
@@ -124,7 +124,7 @@ for which, pairs in (("all pairs", N**2), ("only pairs n ≤ m", N * (N + 1) / 2
     print(f"reading the text once, {which}: {once:.1e} operations, {once / 312e12:.0f} s on one A100 at its best")
 
 # %% [markdown]
-# All these numbers are a problem, although they count attention alone.
+# These numbers cause two problems, even though they count attention alone.
 #
 # 1. **Writing.** The model writes one token at a time (lesson 07). If it reads the whole text again for every new
 #    token, each token of the continuation takes about a minute at the very best.
@@ -219,9 +219,10 @@ curve = train(model, batches, next_token_loss, steps=300, rate=8e-3, what="langu
 # The function `extend` runs such a model over new tokens only. The `cache` is a dictionary, empty at first, that holds
 # for each layer the pair $(K, V)$ of all tokens so far, so `cache[0][0]` are the keys of the first layer. In each layer
 # `extend` projects the new tokens, appends their keys and values to the cache, and lets the new queries attend to all
-# keys. The mask has one row for each *new* query: query $m$ is at position `old` $+\, m$ and may attend to the keys up
-# to there (lesson 07). A single new token may attend to everything, so it needs no mask at all. The layer's `project`
-# gives $Q$, $K$ and $V$, split into heads, and its `attend` does the attention and the output projection:
+# keys. The mask, `causal(new, offset=old)`, has one row for each *new* query: query $m$ is at position `old` $+\, m$
+# and may attend to the keys up to there (lesson 07). A single new token may attend to everything, so it needs no mask
+# at all. The layer's `project` gives $Q$, $K$ and $V$, split into heads, and its `attend` does the attention and the
+# output projection:
 
 
 # %%
@@ -231,7 +232,7 @@ def extend(model, x_new, cache):
     old = cache[0][0].shape[2] if cache else 0  # number of tokens in the cache
     new = x_new.shape[1]
     X = model.embed(x_new, begin=old)  # [B, n, D]: positions old, old + 1, …
-    mask = causal(new, old) if new > 1 else None  # [n, old + n]; a single new token may attend to everything
+    mask = causal(new, offset=old) if new > 1 else None  # [n, old + n]; a single new token may attend to everything
     for number, layer in enumerate(model.layers):
         Q, K, V = layer.project(X)  # [B, H, n, D_H] each, of the new tokens only
         if number in cache:
@@ -273,13 +274,13 @@ with torch.no_grad():
     assert_close(one_by_one, model(x), rtol=1e-4, atol=1e-4)
 
 # %% [markdown]
-# The model continues three prompts. As the folded cell checks, the cache changes neither the tokens nor, up to
-# rounding, the logits. What has it saved?
+# The lines show how the model continues three prompts; what follows the end of a sentence is not printed. As the folded
+# cell checks, the cache changes neither the tokens nor, up to rounding, the logits. How much work has it saved?
 
 # %% tags=["fold"]
 # @title Draws Figure 1
 show(
-    schematics.steps_of_generation(8),
+    efficient.steps_of_generation(8),
     "What happens to eight positions at each of eight steps. Without a cache: at step t position t minus 1 is computed for the "
     "first time and all positions before it are computed again. With the KV cache: only the newest one is computed, a diagonal, "
     "and those before it are kept.",
@@ -353,7 +354,7 @@ gain = [slow / quick for slow, quick in zip(*(decoding["seconds"][way] for way i
 counted = [operations(N, 256, False) / operations(N, 256, True) for N in decoding["lengths"]]
 options = {"log": "xy", "x_label": "tokens written", "y_label": "without a cache / with the KV cache"}
 lines, styles = {"operations, by count": counted, "measured time": gain}, {"operations, by count": "o--"}
-colours = {"operations, by count": plots.GREY, "measured time": plots.BLUE}
+colours = {"operations, by count": plots.GREY, "measured time": plots.BLACK}
 plots.curves(decoding["lengths"], lines, styles=styles, colours=colours, axes=right, **options)
 slow, quick = (decoding["seconds"][way][-1] for way in names)
 written = decoding["lengths"][-1]
@@ -372,12 +373,12 @@ show(
 # the KV cache (left), and the ratio of the two times beside that of the counted operations (right). The stored times
 # are processor times.
 #
-# For long texts the gain grows with the length, as the counts of operations predict, but they promise far more than the
-# measurement confirms. With the cache, much of the time of a token is the same in a short text and in a long one,
-# probably because a matrix product has to be started, however small it is, and the model's weights have to be read from
-# memory. The cache reduces neither, and our simple `extend` even copies the whole cache at each step, because
-# `torch.cat` makes a new tensor. With a large model, reading the weights often takes most of the time. Where possible,
-# many texts are therefore generated in one batch, so that each weight is read once for all of them.
+# For long texts the gain grows with the length, as the counts of operations predict, but it remains far smaller than
+# they promise. With the cache, much of the time for a token does not depend on the length of the text, probably because
+# every matrix product, however small, has to be started and the model's weights have to be read from memory. The cache
+# reduces neither, and our simple `extend` even copies the whole cache at each step, because `torch.cat` makes a new
+# tensor. With a large model, reading the weights often takes most of the time. Where possible, many texts are therefore
+# generated in one batch, so that each weight is read once for all of them.
 #
 # **The price of the cache is memory.** For each token, each layer and each head we store a key and a value. With $L$
 # layers and $H$ heads of width $D_H$ this makes $2 \cdot L \cdot H \cdot D_H$ numbers for each token. For the model of
@@ -400,7 +401,7 @@ def held(cache):
 by_formula = cache_bytes(2, 4, 16, 8, 16, bytes_each=4)
 print(f"our model, 16 texts of 8 tokens: {held(cache):,} bytes in the cache, {by_formula:,} by the formula")
 print(f"GPT-3, one text of 2,048 tokens: {cache_bytes(96, 96, 128, 2048) / 1e9:.1f} GB")
-print(f"a 540B model, 512 texts of 2,048 tokens: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
+print(f"PaLM 540B with multi-head attention, 512 texts of 2,048 tokens: {cache_bytes(118, 48, 128, 2048, 512) / 1e12:.2f} TB")
 print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0f} GB")
 
 # %% [markdown]
@@ -427,7 +428,7 @@ print(f"the novel of 100,000 tokens: {cache_bytes(80, 64, 128, 100_000) / 1e9:.0
 # %% tags=["fold"]
 # @title Draws Figure 3
 show(
-    schematics.grouped_heads(),
+    efficient.grouped_heads(),
     "Three schemes with eight query heads each. Multi-head, G = 8: each query head has its own keys and values. Grouped-query, "
     "G = 2: query heads 0 to 3 share the first keys and values, 4 to 7 the second. Multi-query, G = 1: all eight share one.",
 )
@@ -494,17 +495,17 @@ print("KiB of the cache of 64 tokens:", ", ".join(f"{size:.0f} for G = {G}" for 
 # Now to the second problem, the attention matrix. Only the output $Y = AV$ is needed in the end, and $Y$ is small. Can
 # it be computed without holding all of $A$ at any time?
 #
-# Take one query. Its output is an average of the values, in which vector $n$, with score $s_n$, counts in proportion to
-# $e^{s_n}$:
+# Take one query. Its output is a weighted average of the values, in which $v_n$, with score $s_n$, has a weight
+# proportional to $e^{s_n}$:
 #
 # $$y = \frac{\sum_n e^{s_n}\, v_n}{\sum_n e^{s_n}}$$
 #
 # The numerator and the denominator are sums, and a sum can be computed in pieces. Read some vectors, add their terms to
 # both sums, forget these vectors, and read the next ones. At the end, divide one sum by the other.
 #
-# There is one difficulty: overflow. In single precision, $e^{s}$ overflows for $s \ge 89$, so the softmax subtracts
-# the largest score from all scores (lesson 04). In this section and the next, $m$ is this largest score, no longer a
-# position. But the largest of *all* scores is known only after all of them have been read.
+# There is one difficulty: overflow. In single precision, $e^{s}$ overflows for $s \ge 89$, so the softmax subtracts the
+# largest score from all scores (lesson 04). In this section and the next, $m$ is this largest score, no longer a
+# position. We know the largest of *all* scores, however, only after reading all of them.
 #
 # The way out is to subtract the largest score **so far**. When a larger score turns up, each term of the old sums
 # contains $e^{s_n - m_\text{old}}$ and should contain $e^{s_n - m_\text{new}}$. This is easy to correct:
@@ -583,12 +584,6 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # is shorter, and PyTorch's own attention, which works in tiles by itself if it is called as in `torchs_own`. All agree
 # with it to within $10^{-6}$. Attention without a stored table is older than FlashAttention (Rabe and Staats, 2021).
 #
-# Our `tiles` takes no mask, which a causal model needs. Forbidden scores would become $-\infty$. Our tiles contain all
-# queries, so each of them holds some allowed scores. FlashAttention, as we shall see below, cuts the queries into
-# blocks as well; then nearly half of all tiles in a long text need not be computed, because their keys all come after
-# their queries. One case needs care: if the first tile that a query meets is forbidden altogether, as with padding on
-# the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully masked row.
-#
 # **Try it.** There are eight queries and twelve keys. Choose the size of a block and go through the tiles. On the left
 # is the table that is never stored: only the coloured tile exists at this moment. On the right are the weights of the
 # first query, computed from the keys it has read so far (dark bars: the keys of this tile; light bars: keys read
@@ -598,7 +593,7 @@ assert_close(torchs_own(Q, K, V), exact, rtol=0, atol=1e-6)
 # @title Explorer of Figure 4
 Q_8, K_12 = normal(8, 4), normal(12, 4) * torch.linspace(0.6, 1.8, 12, device=DEVICE)[:, None]
 E_table = Q_8 @ K_12.T / 2  # [8, 12]
-# query 1: its largest score so far rises in the middle, and again at the end
+# query 0: its largest score so far rises in the middle, and again at the end
 rises = (E_table[:, 4:8].amax(dim=-1) > E_table[:, :4].amax(dim=-1)).float()
 E_table = E_table[(E_table[:, 8:].amax(dim=-1) + 10 * rises).argsort(descending=True)]
 
@@ -606,7 +601,7 @@ E_table = E_table[(E_table[:, 8:].amax(dim=-1) + 10 * rises).argsort(descending=
 def read_so_far(block, step):
     """Where the tile begins and ends, and m and l of the first query when it has been read."""
     block = int(block)
-    begin = min(int(step) - 1, math.ceil(12 / block) - 1) * block
+    begin = min(int(step), math.ceil(12 / block) - 1) * block
     end = min(12, begin + block)
     m = E_table[0, :end].max()
     return begin, end, m, (E_table[0, :end] - m).exp().sum()
@@ -620,19 +615,19 @@ def draw_tiles(block, step):
     figure, (left, right) = plots.canvas(11, 3.6, 2, gridspec_kw={"width_ratios": [1, 1.1]})
     left.axvspan(-0.5, 11.5, facecolor="white", edgecolor="#CCCCCC", hatch="//", zorder=0)  # what does not exist
     plots.field(shown, limits=(-bound, bound), x_label="key", y_label="query", title="scores that exist now", axes=left)
-    keys = [f"{n + 1}" for n in range(12)]
+    keys = [f"{n}" for n in range(12)]
     now = torch.where(torch.arange(12, device=DEVICE) < end, (E_table[0] - m).exp() / l, 0.0)
     left.set_xticks(range(12), keys)
-    left.set_yticks(range(8), range(1, 9))
+    left.set_yticks(range(8))
     colours = [plots.WEIGHTS if begin <= n < end else plots.SKY for n in range(12)]
     if begin:
         before = E_table[0, :begin].max()
         old = (E_table[0, :begin] - before).softmax(dim=0)
         right.bar(range(begin), plots.array(old), width=0.8, fill=False, edgecolor=plots.GREY, linestyle="--", zorder=4)
-        factor = f", f = {(before - m).exp():.2f}"
+        sums = f"ℓ → ℓ′: {(E_table[0, :begin] - before).exp().sum():.2f} → {l:.2f}, f = {(before - m).exp():.2f}"
     else:
-        factor = ""
-    title = f"weights of query 1 after key {end}\nm = {m:.2f}, ℓ = {l:.2f}{factor}"
+        sums = f"ℓ′ = {l:.2f}"
+    title = f"weights of query 0 after key {end - 1}\nm′ = {m:.2f}, {sums}"
     plots.bars(now[:end], keys[:end], colour=colours[:end], limits=(0, 1.12), numbers=".2f", title=title, axes=right)
     for label in right.texts:
         label.set(bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.3}, zorder=5)
@@ -658,7 +653,7 @@ def say_tiles(block, step):
         )
     else:
         old = "there were no sums before"
-    here = f"Tile of {8 * (end - begin)} scores out of {8 * 12}. After key {end} the largest score of query 1 is {m:.2f} and its sum {l:.2f}"
+    here = f"Tile of {8 * (end - begin)} scores out of {8 * 12}. After key {end - 1} the largest score of query 0 is {m:.2f} and its sum {l:.2f}"
     return f"{here}; {old}."
 
 
@@ -666,18 +661,18 @@ explore(
     draw_tiles,
     alt=say_tiles,
     block=Slider("keys in a block", 1, 12, 4, 1),
-    step=Slider("tile", 1, 12, 2, 1),
+    step=Slider("tile", 0, 11, 1, 1),
 )
 
 # %% [markdown]
 # **Figure 4.** Attention in tiles. Left, the scores that are in memory at this step; right, the weights of the first
-# query computed from the keys read so far, with $m$, $\ell$ and $f$ above them. Dashed outlines show the weights before
-# this tile, black marks the final ones.
+# query computed from the keys read so far, with $m'$, $\ell$, $\ell'$ and $f$ above them. Dashed outlines show the
+# weights before this tile, black marks the final ones.
 #
 # The bars are drawn for us only: the computation keeps nothing of the earlier tiles but $m$, $\ell$ and $o$. At first
-# the weights are too large, since they sum to 1 over the keys that have been read. With each tile, they shrink towards
-# the final weights: not by $f$ alone, which corrects the numerators, but by $f\,\ell/\ell'$, since they are divided by
-# the new sum.
+# the weights are too large, since they sum to 1 over the keys that have been read. Each tile shrinks them towards the
+# final weights by the factor $f\,\ell/\ell'$: $f$ corrects the numerators, and $\ell/\ell'$ replaces the old sum by the
+# new one.
 #
 # Attention in tiles, with an online softmax, is the idea of **FlashAttention** (Dao et al., 2022). It saves time as
 # well as memory, and the reason lies in the hardware. A GPU works with several memories: a small one on its chip, a
@@ -687,18 +682,20 @@ explore(
 # %% tags=["fold"]
 # @title Draws Figure 5
 show(
-    schematics.memory_hierarchy(),
-    "A pyramid of three memories. Top: SRAM on the GPU's chip, 20 MB at 19 TB per second; one tile of scores at a time, with m, l and O "
-    "of its queries. Middle: HBM, the GPU's memory, 40 GB at 1.5 TB per second; Q, K, V and Y, and, if they are stored, the tables E "
-    "and A. Bottom: DRAM of the host's CPU, over 1 TB at 12.8 GB per second; what does not fit on the GPU.",
+    efficient.memory_hierarchy(),
+    "A pyramid of three memories. Top: SRAM on the GPU's chip, 20 MB at 19 TB per second. Middle: HBM, the GPU's memory, 40 GB at "
+    "1.5 TB per second. Bottom: DRAM of the host's CPU, over 1 TB at 12.8 GB per second. Beside HBM, the table of scores, N by N, is "
+    "hatched: never stored. Q is a tall bar at its left, K and V are wide bars above it, Y is a tall bar at its right, each cut into "
+    "four blocks. One block of each is marked, and so is the tile where the block of Q meets that of K. Arrows lead from the marked "
+    "blocks of Q, K and V up to SRAM, where the tile stands alone, with m, l and O of these queries; an arrow leads back to Y only.",
 )
 
 # %% [markdown]
 # **Figure 5.** The memory hierarchy of an A100 GPU, with the size and the **bandwidth** of each memory (the bytes that
-# it can read or write in a second) as published by Dao et al. (2022), and what attention keeps in each memory. SRAM
-# lies beside the arithmetic units, in 108 pieces of 192 KB. Here a tile is a block of queries against a block of keys,
-# for instance $128 \times 128$ scores, and each piece holds a tile of its own. HBM, high-bandwidth memory, is what is
-# usually called "the GPU's memory".
+# it can read or write in a second) as published by Dao et al. (2022). SRAM lies beside the arithmetic units, in 108
+# pieces of 192 KB; HBM stands for high-bandwidth memory. Right, the way of one tile: not all queries, as in Figure 4,
+# but one block of them against one block of keys, for instance $128 \times 128$ scores. Two loops, over the blocks of
+# keys and those of queries, visit all tiles. What goes back to HBM is the output (with $m$ and $\ell$), never a score.
 #
 # Attention with a table computes the scores $E$, writes them to HBM, reads them again for the softmax, writes the
 # weights $A$, and reads them again for the weighted sums. How long does this take, compared with the arithmetic? We
@@ -716,6 +713,11 @@ print(f"{moving / computing:.1f} times as long")
 # With a table, the arithmetic units would wait most of the time. FlashAttention therefore cuts queries *and* keys into
 # blocks, so that a tile of scores is small enough for the SRAM. A tile is computed there, used there, and overwritten
 # by the next one; it never travels to HBM.
+#
+# A causal model needs a mask, which sets the forbidden scores to $-\infty$; our `tiles` takes none. FlashAttention has
+# blocks of queries, too, so in a long text nearly half of its tiles need not be computed, because their keys all come
+# after their queries. One case needs care: if the first tile that a query meets is forbidden altogether, as with
+# padding on the left, then $m' = -\infty$ and $e^{m - m'}$ is NaN, as in lesson 07 for a fully masked row.
 #
 # In training, the backward pass computes the tiles again instead of storing them. This costs additional operations and
 # still saves time. Dao et al. (2022, figure 2) measured attention of GPT-2 medium, forward and backward, on an A100:
@@ -782,14 +784,14 @@ show(
 
 # %% [markdown]
 # **Figure 6.** Peak memory of one head against the length $N$, on logarithmic axes. The table of weights grows as
-# $O(N^2)$ and the tiles as $O(N)$. PyTorch's own attention never stores the table either; it needs a working space,
-# which grows at first and has a fixed size from $N = 1{,}024$ on, and so its curve grows by less than the factor 4 from
-# there on.
+# $O(N^2)$ and the tiles as $O(N)$. PyTorch's own attention never stores the table either; its working space grows at
+# first and has a fixed size from $N = 1{,}024$ on, where its curve therefore rises by less than the factor 4 at each
+# step.
 #
 # At $N = 256$ our `tiles` saves nothing, because one tile and its working arrays are as large as the table.
 #
-# Is the memory of self-attention $O(N)$ or $O(N^2)$? Slides say the one and the other, and both are right: the answer
-# depends on whether the weights are stored. It also depends on the mask.
+# Is the memory of self-attention $O(N)$ or $O(N^2)$? Both answers can be found in print, and both are right: it depends
+# on whether the weights are stored, and also on the mask.
 #
 # **A mask brings a table back.** A boolean mask has $N \times N$ entries itself, and PyTorch turns it into
 # floating-point numbers before it adds it to the scores. `is_causal=True` asks for the same weights without such a
@@ -810,9 +812,9 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 # %% [markdown]
 # With a mask matrix, memory grows as $O(N^2)$ again, although the attention itself still works in tiles. Our language
 # model can afford it, because its sentences are short. For a long text, set the flag in training and prefill, and use
-# neither flag nor mask for a single new token. For several queries that start later than the keys (lesson 07),
-# `is_causal` is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`, which on a CPU
-# builds the matrix itself.
+# neither flag nor mask for a single new token. For several new tokens after a filled cache, as in `extend`, `is_causal`
+# is wrong: build the matrix, or use `causal_lower_right` from `torch.nn.attention.bias`, which on a CPU builds the
+# matrix itself.
 
 # %% [markdown]
 # ## Linear attention
@@ -826,7 +828,7 @@ assert_close(ways["is_causal=True"](), ways["attn_mask=causal(N)"](), rtol=1e-4,
 # %% tags=["fold"]
 # @title Draws Figure 7
 show(
-    schematics.orders_of_products(),
+    efficient.orders_of_products(),
     "Two lines of rectangles, drawn to size. First Q, N by D_Q, times K transposed, D_Q by N, gives a large square, N by N, which "
     "is multiplied by V, N by D_V, to give Y: 2 N squared times D_Q plus D_V operations. Second, K transposed times V gives a small "
     "square, D_Q by D_V, by which Q is multiplied to give the same Y: 4 N D_Q D_V operations.",
@@ -838,9 +840,9 @@ show(
 #
 # **Linear attention** (Katharopoulos et al., 2020) keeps two properties of the softmax: the weights are positive, and
 # each row sums to 1. It gives up the exponential of the score. A function $\varphi$ makes all features of queries and
-# keys positive, and the similarity of a query and a key is just the dot product of their features. This function is
-# called a feature map; only the name recalls the feature maps of lesson 03. From here to the summary, $m$ is again the
-# position of the query:
+# keys positive, and the similarity of a query and a key is just the dot product of their features. Such a function is
+# called a feature map, but it shares only its name with the feature maps of lesson 03. From here to the summary, $m$ is
+# again the position of the query:
 #
 # $$a_{mn} = \frac{\varphi(q_m) \cdot \varphi(k_n)}{\sum_j \varphi(q_m) \cdot \varphi(k_j)},\qquad \varphi(x) = \operatorname{elu}(x) + 1
 # = \begin{cases} x + 1 & x > 0\\ e^x & x \le 0\end{cases}$$
@@ -850,7 +852,7 @@ show(
 #
 # $$y_m = \frac{\varphi(q_m)\,\big(\sum_n \varphi(k_n)^\top v_n\big)}{\varphi(q_m) \cdot \sum_n \varphi(k_n)}$$
 #
-# Both sums are the same for all queries, so they are computed only once. For one head, the cost is  $O(N D_Q D_V)$
+# Both sums are the same for all queries, so they are computed only once. For one head, the cost is $O(N D_Q D_V)$
 # operations instead of $O(N^2 (D_Q + D_V))$.
 
 
@@ -882,14 +884,14 @@ assert_close(linear(Q, K, V), A_linear / A_linear.sum(dim=-1, keepdim=True) @ V)
 # explains the paper's title, "Transformers are RNNs". In decoding, the state replaces the KV cache, and each new token
 # costs the same, however long the text is. In training, all positions can still be computed together, unlike in a plain
 # RNN, an LSTM or a GRU, because $S_{m-1}$ passes through no nonlinear function: all states are running sums of known
-# terms.
+# terms (in practice computed chunk by chunk, so that not all $N$ states are stored).
 
 # %% [markdown]
 # ## Windowed attention
 #
-# A second way keeps the softmax and compares fewer pairs of vectors. In **windowed** or **local attention** (Beltagy et
-# al., 2020), each vector attends only to vectors at most $w$ positions away on either side. We count $w$ for each side,
-# whereas the paper counts both sides together:
+# A second way to save operations keeps the softmax but compares fewer pairs of vectors. In **windowed** or **local
+# attention** (Beltagy et al., 2020), each vector attends only to vectors at most $w$ positions away on either side. We
+# count $w$ for each side, whereas the paper counts both sides together:
 #
 # $$a_{mn} = 0 \quad\text{where}\quad |m - n| > w$$
 #
@@ -905,23 +907,21 @@ def masked_window(Q, K, V, w=64):
 # %% tags=["fold"]
 # @title Draws Figure 8
 show(
-    schematics.chunks(),
+    efficient.chunks(),
     "Two tables of queries by keys. Left, all pairs are computed, and a mask hides all but a band around the diagonal. Right, each "
     "chunk of three queries meets nine keys, its own chunk and the two beside it; few of its scores are hidden, and all others "
     "are never computed. The first and the last chunk meet three zero vectors each.",
 )
 
 # %% [markdown]
-# **Figure 8.** The scores of twelve queries and keys in a window with $w = 3$. A mask alone (left) hides scores that have
-# been computed. Cut into chunks (right, framed), most of them need not be computed.
+# **Figure 8.** The scores of twelve queries and keys in a window with $w = 3$. A mask alone (left) hides scores that
+# have been computed. When the sequence is cut into chunks (right, framed), most of the hidden scores are never
+# computed.
 #
-# A mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the
-# sequence into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks
-# beside it (Figure 8). With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
-# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. In the code, `F.pad` adds $w$ zero
-# vectors at either end, so the keys $[N, D]$ become $[N + 2w, D]$. `unfold` then cuts out $N/w$ overlapping pieces of
-# $3w$ vectors, each beginning $w$ after the one before. It puts the axis within a piece last, $[N/w, D, 3w]$, and `.mT`
-# swaps the last two axes: $[N/w, 3w, D]$. The cost is $O(N w D)$.
+# A mask alone saves nothing, since the scores that it hides are computed as well. To save operations, cut the sequence
+# into chunks of $w$ vectors. A chunk of queries then needs only its own chunk of keys and the two chunks beside it
+# (Figure 8). With $w = 64$, queries 128 to 191 need only keys 64 to 255. This makes $3w$ scores for each query instead
+# of $N$, of which at most $2w + 1$ lie in its window; a small mask hides the others. The cost is $O(N w D)$.
 
 
 # %%
@@ -929,7 +929,9 @@ def window(Q, K, V, w=64):
     """The same for N a multiple of w: a chunk of queries meets its own chunk of keys and the two beside it."""
     N = Q.shape[-2]
     chunks = Q.unflatten(-2, (-1, w))  # [..., N/w, w, D]
-    K_near, V_near = (F.pad(one, (0, 0, w, w)).unfold(-2, 3 * w, w).mT for one in (K, V))  # [..., N/w, 3 w, D]
+    K_pad, V_pad = (F.pad(one, (0, 0, w, w)) for one in (K, V))  # [..., N + 2 w, D]: w zero vectors at either end
+    # unfold cuts out 3 w rows, moves on by w, and puts the rows on a new last axis: [..., N/w, D, 3 w]; .mT swaps the last two
+    K_near, V_near = (one.unfold(-2, 3 * w, w).mT for one in (K_pad, V_pad))  # N/w pieces: [..., N/w, 3 w, D]
     start = torch.arange(0, N, w, device=Q.device)[:, None]  # [N/w, 1]
     query = (start + torch.arange(w, device=Q.device))[..., None]  # [N/w, w, 1]
     key = (start + torch.arange(-w, 2 * w, device=Q.device))[:, None]  # [N/w, 1, 3 w]
@@ -947,19 +949,18 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # away arrives only step by step. Beltagy et al. therefore let a few chosen tokens attend to all others and be attended
 # to by all.
 #
-# Two cures for the quadratic cost are common in vision: attention limited to regions, which are windows in an image or
-# balls around points in space ([lesson 12](12_attention_in_vision.ipynb)), and a smaller $N$, with *patches* of an
-# image instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
+# In vision, two cures for the quadratic cost are common: attention limited to regions of an image or of space ([lesson
+# 12](12_attention_in_vision.ipynb)), and *patches* instead of pixels ([lesson 13](13_vision_transformer.ipynb)).
 #
 # ## Perceiver latents
 #
 # The third way puts a few vectors between the data and the outputs. In **Perceiver** (Jaegle et al., 2021), $M$ learned
 # vectors, called **latents**, read the $N$ data vectors by cross-attention: the latents give the queries, the data the
-# keys and values, and $M$ is much smaller than $N$. The network gains its depth after that, *among the latents*: a
-# stack of $L$ self-attention blocks works on these $M$ vectors, and between the blocks the data may be read again.
-# Where an output is wanted for each position, Perceiver IO adds a last cross-attention, in which $N$ queries read the
-# latents. There is one query for each output; it says which output is wanted and may be made from the position alone
-# or, as in our code below, from the data vector there. With one reading of the data, the number of scores is
+# keys and values, and $M$ is much smaller than $N$. The depth of the network lies *among the latents*: a stack of $L$
+# self-attention blocks works on these $M$ vectors, and between the blocks the latents may read the data again. Where an
+# output is wanted for each position, Perceiver IO adds a last cross-attention, in which $N$ queries read the latents.
+# Each output has its own query, which says what is wanted there and may be made from the position alone or, as in our
+# code below, from the data vector at this position. With one reading of the data, the number of scores is
 #
 # $$\underbrace{M N}_{\text{latents read the data}} +\; \underbrace{L\, M^2}_{\text{blocks among the latents}} +\;
 # \underbrace{N M}_{\text{queries read the latents}} \qquad\text{instead of}\qquad L\, N^2,$$
@@ -970,17 +971,18 @@ assert_close(window(Q, K, V), masked_window(Q, K, V))
 # %% tags=["fold"]
 # @title Draws Figure 9
 show(
-    schematics.latents(),
+    efficient.latents(),
     "Three rows of boxes. Below, twelve data vectors, the keys and values of the first step. Lines lead from all of them to each "
     "of three latents in the middle row, 3 times 12 weights. Lines lead from the three latents to each of twelve outputs in the "
-    "upper row, 12 times 3 weights. No line leads from a data vector to an output.",
+    "upper row, 12 times 3 weights. Between neighbouring latents run arrows in both directions: L blocks of self-attention, with "
+    "L times M squared weights. No line leads from a data vector to an output.",
 )
 
 # %% [markdown]
 # **Figure 9.** Attention through latents, from below: $N = 12$ data vectors, $M = 3$ latents, $N$ outputs. In the first
 # step the latents are the queries; in the last step the summaries that they have gathered are the keys and the values.
-# Between the two, in the middle row, Perceiver has its blocks of self-attention. The two steps have $2NM$ weights
-# instead of $N^2$, here 72 instead of 144.
+# Between the two, in the middle row, Perceiver has its blocks of self-attention, in which every latent attends to all
+# latents. The two steps have $2NM$ weights instead of $N^2$, here 72 instead of 144.
 
 
 # %%
@@ -1015,8 +1017,7 @@ tables = {
 for panel, (name, table) in zip(panels, tables.items(), strict=True):
     panel.imshow(plots.array(table), cmap=plots.MAP, vmin=0, vmax=0.5)
     title = f"{name}\nlargest weight {table.max():.2f}"
-    panel.set(title=title, xlabel="key", xticks=(9, 19, 29, 39), yticks=(9, 19, 29, 39))
-    panel.set(xticklabels=(10, 20, 30, 40), yticklabels=(10, 20, 30, 40))
+    panel.set(title=title, xlabel="key", xticks=(0, 10, 20, 30), yticks=(0, 10, 20, 30))
 panels[0].set_ylabel("query")
 show(
     figure,
@@ -1028,7 +1029,7 @@ show(
 # **Figure 10.** The attention weights of four kinds of attention, for forty queries and forty keys. Softmax can pick
 # out single keys. Linear attention spreads its weights, a window sees only nearby keys, and with six latents many
 # queries share the same pattern. Queries, keys and latents are drawn at random, with a standard deviation of 2, which
-# makes the softmax sharp; the latents have no blocks; their panel shows the product of their two tables, $[N, M]$ and
+# makes the softmax sharp. The latents have no blocks; their panel shows the product of their two tables, $[N, M]$ and
 # $[M, N]$, which the layer itself never computes. The lightest colour marks 0.5 and more.
 #
 # The weights of linear attention are far more even. To attend to *one* key and to no other, a query needs one
@@ -1040,15 +1041,18 @@ show(
 # %% [markdown]
 # ## Looking up one key among many
 #
-# A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number. A query is
-# one of the names, and the answer is its number, as when we look up a word in a dictionary. A pair is given as the sum
-# of two learned embeddings, of its name and of its number, and a query as that of its name alone; a last linear layer
-# reads the number off the output. All vectors have width 32. With 32 different numbers to choose from, guessing gives
-# 0.03. A window needs a place for each query. The pairs stand in a row, and the queries are placed at equal distances
-# along it, without regard to the names that they ask for; each sees only the pairs at most 8 positions from its place,
-# so with 64 pairs the one it asks for is in sight in only about a quarter of the cases. There are 8 latents, without
-# blocks among them. Each kind is trained on 4 to 64 pairs for 500 steps and, in other runs, for 5,000; the runs are
-# stored.
+# A small task shows what the cheaper kinds of attention lose. The data are $N$ pairs of a name and a number, for
+# instance *ann* 7, *bob* 3, *eve* 9; the query *bob* asks for 3. A pair is the sum of two learned embeddings, for its
+# name and for its number; a query is the embedding of a name alone. A linear layer reads the number off the output. All
+# vectors have width 32, and guessing among the 32 numbers gives 0.03. Two kinds need a word more:
+#
+# - For the **window**, each query also needs a place: the pairs form a row, and the queries are spread evenly along it,
+#   whatever names they ask for. A query sees only the pairs at most 8 positions from its place. With 64 pairs, the pair
+#   that it needs is among them in only about a quarter of the cases.
+# - We use 8 **latents**, without blocks among them.
+#
+# One model of each kind and seed is trained on batches of 4, 8, 16, 32 or 64 pairs for 500 steps, and in other runs for
+# 5,000; the runs are stored.
 #
 # Predict: which kinds get worse as the number of pairs grows, and which of these does longer training help?
 
@@ -1148,7 +1152,8 @@ show(
 # of training: mean of three seeds, with the range shaded. Only softmax attention over all pairs stays right as the
 # number grows.
 #
-# Does a curve fall for want of *training*, or because of what that kind of attention *can* do? Compare the two panels:
+# Does a curve fall because the model needs more *training*, or because its kind of attention *cannot* do better?
+# Compare the two panels:
 #
 # - **Softmax** needs no more than the 500 steps. Each query singles out one key among 64 as reliably as among 4.
 # - **Window**: ten times as many steps change nothing, because no training reaches a pair outside the window. Where the
@@ -1156,23 +1161,23 @@ show(
 # - **Linear**: more training helps: at 64 pairs, the share of right answers rises from 0.51 to 0.71. A matrix of 32 by
 #   32 numbers has to hold all pairs, and we suppose that the model is still learning to keep them apart; the runs do
 #   not show where the limit lies.
-# - **Latents** improve as well, and at 64 pairs they come to about the share of the window. A probable reason is that
-#   each latent decides which pairs to gather before it is known which name will be asked for; a mixture of several
+# - **Latents** improve as well, and at 64 pairs they reach about the same share as the window. A probable reason is
+#   that each latent decides which pairs to gather before it is known which name will be asked for; a mixture of several
 #   pairs may do for a summary, but hardly for a look-up.
 
 # %% [markdown]
 # ## What each layer costs
 #
 # How do all these layers compare with recurrent networks and convolutions, the two older ways of processing a sequence?
-# Beside operations and memory, Vaswani et al. (2017, table 1) ask two more questions. How many steps must be computed
-# **one after the other**, because each needs the result of the step before it? And how long is the **path** that
-# information takes from one position to another, counted in steps? The longer the path, the harder it is to learn how
-# distant positions depend on each other.
+# Besides operations and memory, we ask two more questions, following Vaswani et al. (2017, table 1). How many steps
+# must be computed **one after the other**, because each needs the result of the step before it? And how long is the
+# **path** that information takes from one position to another, counted in steps? The longer the path, the harder it is
+# to learn how distant positions depend on each other.
 
 # %% tags=["fold"]
 # @title Draws Figure 12
 show(
-    schematics.paths(),
+    efficient.paths(),
     "Three schemes over five vectors, each with the path from the first input to the last output marked. Recurrent network: the path "
     "runs through all five states; operations O(N D²), sequential steps O(N), longest path O(N). Convolutions of three: four layers, the "
     "path climbs one position a layer; operations O(k N D²), sequential steps O(1), longest path O(N/k). Self-attention: one straight "
@@ -1249,8 +1254,9 @@ for place, title in enumerate(("operations", "peak memory")):
     panels[place].set(title=f"{title}, N × 4", xscale="log", xlim=(1, 26), xticks=(2, 4, 8, 16))
     panels[place].set_xlabel("grows by the factor")
     panels[place].set_xticklabels(("2", "4", "8", "16"))
-    for factor in (4, 16):
-        panels[place].axvline(factor, color=plots.BLACK, linestyle=":", linewidth=1)
+    for factor in (4, 16):  # on a white line, so that it is seen on black bars, too
+        panels[place].axvline(factor, color="white", linewidth=1.2)
+        panels[place].axvline(factor, color=plots.BLACK, linestyle=":", linewidth=1.2)
 panels[2].grid(True, axis="y", linestyle=":")
 for line, (name, colour) in enumerate(zip(growth, kinds, strict=True)):
     panels[2].plot(times[name][1], line, "o", color=colour, markersize=9)
@@ -1270,16 +1276,17 @@ show(
 # %% [markdown]
 # **Figure 13.** Growth of operations and memory when $N$ is four times as large (the dotted lines mark $O(N)$ and
 # $O(N^2)$), and the stored time for 16,384 vectors, on a logarithmic scale. The two grey layers have no attention, the
-# next three compute exact attention,  the last three are cheaper kinds.
+# next three compute exact attention, and the last three are cheaper kinds.
 #
 # Exact attention compares all pairs: its operations grow as $O(N^2)$, with and without a table. Only attention with a
 # table needs $O(N^2)$ memory. Linear attention, windows and latents need operations and memory in proportion to $N$,
-# but they compute something else. Their sequential steps do not grow with $N$ either; the longest path is one layer in
-# linear attention, $L + 2$ steps with latents, and about $N/w$ layers with windows.
+# but they compute something else. As in exact attention (Figure 12), the number of their sequential steps does not grow
+# with $N$; the longest path is one layer in linear attention, $L + 2$ steps with latents, and about $N/w$ layers with
+# windows.
 #
 # The recurrent network is also $O(N)$. Yet its $N$ steps are computed one after the other, and even in one thread it is
-# the slowest of the $O(N)$ layers, although the window needs just as many operations for each vector
-# ($4 \cdot 3w \cdot D$ against $12 D^2$ in the GRU). Probably the matrix products of the network's single steps are too
+# the slowest of the $O(N)$ layers, although the window needs just as many operations for each vector ($4 \cdot 3w \cdot
+# D$ against $12 D^2$ in the GRU, and here $w = D$). Probably the matrix products of the network's single steps are too
 # small to be efficient. On a GPU, a single step would leave most of the thousands of cores idle, whereas the rows of
 # attention's matrix products can all be computed at once. The convolution is among the cheapest layers, but each of its
 # outputs depends on three inputs only.
@@ -1318,8 +1325,8 @@ print(f"computing one more token at 312e12 operations a second takes {1000 * one
 # With the cache, a new token needs tens of thousands of times fewer operations; they take about a millisecond, less
 # than it takes to *read* the cache. This is why grouped-query attention pays off: it hardly changes the operations, but
 # with $G = 8$ only an eighth of the bytes of the cache has to be read. The weights have to be read as well, 140 GB in
-# about 93 ms; but a batch of texts reads them once for all, whereas each text has a cache of its own. Reading the novel
-# once still costs $O(N^2)$ operations. Avoiding this cost means giving up exact attention.
+# about 93 ms; but for a batch of texts they are read only once, whereas each text has a cache of its own. Reading the
+# novel once still costs $O(N^2)$ operations. Avoiding this cost means giving up exact attention.
 
 # %% [markdown]
 # ## Summary

@@ -202,8 +202,8 @@ assert on_b > 1.5 * scratch_on_b and by_heart > 0.9 and after < 0.9 * before
 
 # %% [markdown]
 # The fine-tuned model translates far more of the new sentences exactly than the model that was trained from scratch,
-# although the latter knows its 200 training sentences nearly by heart. Much of what task 2 needs must have been in
-# the base already.
+# although the latter knows its 200 training sentences by heart. Much of what task 2 needs must have been in the base
+# already.
 #
 # Fine-tuning has a price, however: the catastrophic forgetting of lesson 11. Even among the sentences of task 1 that
 # have the same order in both tasks, fewer are translated exactly than before.
@@ -252,16 +252,16 @@ show(
 )
 for name, line in told.items():
     print(f"{name:14} share in the first 1, 4 and 16 of 64 directions: {line}")
-assert min(lines["query"][15], lines["value"][15]) > 0.75 > lines["random numbers"][15]
+assert min(lines["query"][15], lines["value"][15]) > 0.8 > 0.75 > lines["random numbers"][15]
 
 # %% [markdown]
 # **Figure 1.** The share of the squared change that the first directions hold together, for the query matrix (blue)
 # and the value matrix (orange) of the second block; and the same for a matrix of random numbers (grey).
 #
-# In both matrices, the first sixteen of 64 directions hold more than three quarters of the squared change, clearly
-# more than in a matrix of random numbers. But how well does the model translate with so few? Let each of the six
-# matrices of a block (query, key, value and output, and the MLP's up and down) keep only the first $r$ directions of
-# its change, while everything else is as fine-tuning has left it:
+# In both matrices, the first sixteen of 64 directions hold about nine tenths of the squared change, clearly more than
+# in a matrix of random numbers. But how well does the model translate with so few? Let each of the six matrices of a
+# block (query, key, value and output, and the MLP's up and down) keep only the first $r$ directions of its change,
+# while everything else is as fine-tuning has left it:
 
 
 # %%
@@ -285,7 +285,9 @@ assert kept[16] > 0.9 * kept[64] and kept[1] < 0.5 * kept[64]
 # %% [markdown]
 # On this small task, in this run, sixteen directions of each change do about as well as all 64, while a single one is
 # not enough. If this holds in general, we need not learn a change of full rank and shorten it afterwards: we can
-# *force* the change of each matrix to have a low rank from the start. This is the idea of LoRA.
+# *force* the change of each matrix to have a low rank from the start. This is the idea of LoRA. Here sixteen directions
+# still take half as many numbers as a matrix of 64 by 64 has; in a matrix of GPT-3's they would take a quarter of one
+# per cent.
 #
 # <details><summary>Going further: how general is this?</summary>
 #
@@ -347,8 +349,8 @@ def two_paths(X, W_0, A, B, alpha):
 # \frac{\partial L}{\partial A} = \frac{\alpha}{r}\, B^\top \frac{\partial L}{\partial W}.$$
 #
 # Each gradient contains the other matrix. If both matrices are 0, both gradients are 0, and nothing will ever be
-# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$, which the authors' code and `peft`
-# draw like the weight of a new linear layer, as we do:
+# learned. LoRA therefore begins with zeros in $B$ and with random numbers in $A$, which the authors' code and Hugging
+# Face's library `peft` draw like the weight of a new linear layer, as we do:
 
 # %% tags=["nbval-check-output"]
 torch.manual_seed(0)
@@ -371,7 +373,8 @@ for beginning, A in {
 # The factor $\alpha/r$ has a practical reason. $BA$ is a sum of $r$ terms, so the update grows with $r$. Dividing by
 # $r$ is meant to spare us a new learning rate for each rank, while $\alpha$ sets how large the update is as a whole.
 # Like the authors, we chose one $\alpha$ and did not tune it: whenever LoRA learns task 2, $\alpha = 8$ and the
-# learning rate is $2 \cdot 10^{-2}$.
+# learning rate is $2 \cdot 10^{-2}$. For simplicity our module computes $BA$, which a program for large models avoids
+# during training.
 #
 # ## Which layers get an adapter
 #
@@ -449,10 +452,10 @@ assert exact(small, data["2, new"]) > 0.7 * on_b
 #
 # ## Merging an adapter
 #
-# **While an update is trained**, it stays beside the layer, as in `two_paths`; our `LowRankUpdate` computes $BA$ only
-# for simplicity. **Once it is trained**, it can be **merged**: $W = W_0+\frac{\alpha}{r}BA$ is computed once and
-# stored instead of $W_0$. Then the model has exactly the form of the base, and is as fast. The next cell compares the
-# two paths with the adapted layer, and merges the whole adapter:
+# **While an update is trained**, it stays beside the layer, as in `two_paths`. **Once it is trained**, it can be
+# **merged**: $W = W_0+\frac{\alpha}{r}BA$ is computed once and stored instead of $W_0$. Then the model has exactly the
+# form of the base, and is as fast. The next cell compares the two paths with the adapted layer, and merges the whole
+# adapter:
 
 # %%
 rows = data["2, new"].to(DEVICE)
@@ -482,7 +485,7 @@ with torch.no_grad():
 #
 # ## The same in eight lines of a library
 #
-# Hugging Face's library `peft` does all this in eight lines, here to be read, not run:
+# The library `peft` does all this in eight lines, here to be read, not run:
 #
 # ```python
 # from peft import LoraConfig, get_peft_model
@@ -565,21 +568,20 @@ show(
 #
 # $$Y = \operatorname{softmax}\!\left(\frac{Q\,[P_K; K]^\top}{\sqrt{D_H}}\right) [P_V; V].$$
 #
-# Here $[P_K; K]$ has the rows of $P_K$ above those of $K$, and the causal mask is left out. A single softmax runs
-# over both groups of keys. Let $\lambda$ be the sum of the attention weights that a token gives to the prefix; those of
-# the words then add up to $1-\lambda$. Divided by $1-\lambda$, the weights of the words are just those of a softmax
-# over the words alone, and divided by $\lambda$, those of the prefix are a softmax over the prefix alone. The head's
-# output is therefore a mixture of what the token would get without the prefix and what it would get from the prefix
-# alone:
+# Here $[P_K; K]$ has the rows of $P_K$ above those of $K$, and the causal mask is left out. A single softmax runs over
+# both groups of keys. For one token's query, let $S_P$ be the sum of the exponentials of the scores over the keys of
+# the prefix, and $S$ the same sum over the words. The softmax divides every exponential by $S_P + S$. The prefix thus
+# gets $\lambda = S_P/(S_P + S)$ of the attention, which is the sigmoid of $\log S_P - \log S$, and the words get
+# $1-\lambda$. Within each group the weights have the ratios of a softmax over this group alone. The head's output $y$,
+# a row of $Y$, is therefore a mixture of what the token would get without the prefix and what it would get from the
+# prefix alone:
 #
 # $$y = (1 - \lambda)\, y_{\text{sequence}} + \lambda\, y_{\text{prefix}}.$$
 #
 # Within a block, a prefix thus cannot change how a token divides its attention *among the words*: their weights keep
-# their ratios. How large is $\lambda$? Let $S_P$ be the sum of the exponentials of the scores over the keys of the
-# prefix, and $S$ the same sum over the words. Then $\lambda = S_P/(S_P + S)$, which is the sigmoid of
-# $\log S_P - \log S$. The first of the next two cells checks that the output is such a mixture, and the second
-# implements prefix tuning in this form, now with the causal mask. We do not train it here, nor BitFit's biases or the
-# adapter layers: the results of all three are in Figure 4, from stored runs.
+# their ratios. The first of the next two cells checks that the output is such a mixture, and the second implements
+# prefix tuning in this form, now with the causal mask. We do not train it here, nor BitFit's biases or the adapter
+# layers: the results of all three are in Figure 4, from stored runs.
 #
 # <details><summary>Going further: one form for prefixes, adapter layers and LoRA</summary>
 #
@@ -806,8 +808,8 @@ show(
 #   reaches, and random weights from all six matrices still less. The place thus accounts for a part of LoRA's lead. The
 #   larger part remains to be explained, and its likeliest reason is the form of the update.
 # - **LoRA with 1.6 % of the weights comes close to full fine-tuning, and stays behind it in every seed.** With rank 8
-#   for all six matrices it is ahead in every seed. Both gaps are small, and each learning rate was tuned on a single
-#   seed: the result only shows that LoRA need not be behind.
+#   for all six matrices it is ahead in every seed. Both gaps are small on average, and each learning rate was tuned on
+#   a single seed: the result only shows that LoRA need not be behind.
 # - **With the adapter in place, LoRA forgets about as much as full fine-tuning, on average**; without the adapter,
 #   nothing is lost.
 # - **The relatives fall far behind here; in the published results most of them do not.** There the prefix of embeddings
@@ -1035,19 +1037,22 @@ by_alpha = {alpha: measured(8, alpha, "all six")[-1] for alpha in (0, 4, 8, 12, 
 
 def draw_merged(rank, alpha, matrices):
     r, names, model, count, right = measured(rank, alpha, matrices)
-    figure, panels = plots.canvas(13, 3.4, 4)
+    figure, panels = plots.canvas(13, 3.7, 4)
     W_0, W = (getattr(each.blocks[1], names[0]).weight.detach() for each in (base, model))
     for panel, values, title in zip(panels, (W_0, W - W_0), ("$W_0$", "update")):
         options = {"x_label": "input", "y_label": "output", "limits": (-0.5, 0.5), "bar": False, "axes": panel}
         plots.field(values, title=f"{title}, {names[0]}, block 2", **options)
         panel.images[0].set_cmap("RdBu_r")
-    curves = (by_rank, "rank r that is kept", r), (by_alpha, "α", alpha)
-    for panel, (shares, name, chosen) in zip(panels[2:], curves):
-        plots.curves(list(shares), {"": list(shares.values())}, legend=False, x_label=name, axes=panel)
+    curves = (
+        (by_rank, "rank $r$", "first $r$ directions kept", r),
+        (by_alpha, "$\\alpha$", "update scaled by $\\alpha / 8$", alpha),
+    )
+    for panel, (shares, name, title, chosen) in zip(panels[2:], curves):
+        plots.curves(list(shares), {"": list(shares.values())}, legend=False, x_label=name, title=title, axes=panel)
         panel.plot(chosen, right, "*", color=plots.VERMILLION, markersize=16, zorder=5)
         panel.set(ylim=(-0.03, 1), ylabel="task 2, exact")
-    panels[2].set_title(f"{count / size:.1%} of the weights")
-    panels[3].set_title(f"chosen: {right:.0%} exact")
+    now = f"Rank {r}, $\\alpha = {alpha:g}$, matrices: {matrices}. {count / size:.1%} of the weights"
+    figure.suptitle(f"{now}; {right:.0%} of {len(SOME)} sentences of task 2 exact", fontsize=13)
     return figure
 
 
@@ -1070,6 +1075,7 @@ for what, settings in (
     print(f"{what}: {', '.join(f'{right:.2f}' for right in told.values())}")
     parts = ((1, 8, "all six"), (8, 4, "all six"), (8, 16, "all six"), (8, 8, "query, value"))
     assert all(told[part] < 0.6 * told[8, 8, "all six"] for part in parts if part in told)
+assert by_rank[5] > 0.9 * by_rank[8]
 
 explore(
     draw_merged,
@@ -1083,9 +1089,10 @@ explore(
 # **Figure 6.** Left, the pre-trained weight $W_0$ and the update that is merged, in the second block, for the first of
 # the chosen matrices; blue entries are negative, red ones positive, white ones near 0. The stripes of the update show
 # its low rank. Right, exact translations of task 2 with all six matrices, against the rank that is kept and against
-# $\alpha$; the star is your choice. Rank $r$ keeps the first $r$ directions of each trained update; $\alpha$ was 8 in
-# training, and other values scale the update afterwards. The peak at 8 therefore shows only that an adapter fits the
-# scale at which it was trained; it does not show that 8 is the best $\alpha$ to train with.
+# $\alpha$ (the factor stays $\alpha/8$ when fewer directions are kept); the star is your choice. Lower the rank, and
+# hardly anything is lost until fewer than five directions of each trained update are kept; halve or double $\alpha$,
+# which was 8 in training, and the share falls far. The peak at 8 shows only that an adapter fits the scale at which it
+# was trained; it does not show that 8 is the best $\alpha$ to train with.
 #
 # The parts of a trained adapter depend on each other: merged without the others, the updates of query and value do far
 # worse than all six. The first direction alone is not enough either, although adapters *trained* with rank 1 for all
@@ -1119,22 +1126,24 @@ explore(
 # steps, such as the whole numbers from −7 to 7; this is **int4**, and leaves one code unused. How would you do better,
 # if you knew that most weights are small?
 #
-# Equal steps waste codes where there are few weights. The idea of **NormalFloat** (Dettmers et al., 2023) is that
-# every code should be used *equally often*. According to the authors, trained weights are roughly normally
-# distributed. We therefore cut the area under the normal curve into parts of about equal size, and take one value
-# from each part. Let $\Phi^{-1}(p)$, the *quantile* of $p$, be the number below which a share $p$ of a normal
-# distribution lies. Then:
+# Equal steps waste codes where there are few weights. The idea of **NormalFloat** (Dettmers et al., 2023) is that every
+# code should be used *equally often*. According to the authors, trained weights are roughly normally distributed. We
+# therefore cut the area under the normal curve into parts of about equal size, and take from each part the value that
+# halves its area. Between two neighbouring values then lie half of one part and half of the next, again about one whole
+# part. Figure 7, left, draws the values as lines and colours these areas between them, not the parts. Let
+# $\Phi^{-1}(p)$, the *quantile* of $p$, be the number below which a share $p$ of a normal distribution lies. Sixteen
+# equal parts would have their middles at $p = \tfrac1{32}, \tfrac3{32}, \dots$, and none of these gives the value 0.
+# The two halves are therefore treated separately:
 #
 # 1. One of the values has to be 0, since weights that are 0 must stay 0. Of the other fifteen, eight are positive and
 #    seven negative.
-# 2. For the positive values, start from a largest probability $o$, which step 3 fixes, and go down to $\tfrac12$ in
-#    eight equal steps. This gives nine probabilities $p$. The last of them yields $\Phi^{-1}(\tfrac12) = 0$, and the
-#    other eight yield the positive values $\Phi^{-1}(p)$. For the negative values, go from the same $o$ down to
-#    $\tfrac12$ in seven steps, leave out the last probability, and take $-\Phi^{-1}(p)$ for each of the remaining
-#    seven.
-# 3. The largest probability $o$ cannot be 1, since $\Phi^{-1}(1)$ is infinite. The authors take the mean of
-#    $1-\tfrac{1}{32}$ and $1-\tfrac{1}{30}$, which are the middles of the last part if the area is cut into 16 or 15
-#    parts.
+# 2. The largest probability $p$ that we use, called $o$, cannot be 1, since $\Phi^{-1}(1)$ is infinite. The authors
+#    take the mean of $1-\tfrac{1}{32}$ and $1-\tfrac{1}{30}$, which are the middles of the last part if the area is cut
+#    into 16 or 15 parts.
+# 3. For the positive values, go from $o$ down to $\tfrac12$ in eight equal steps. This gives nine probabilities $p$.
+#    The last of them yields $\Phi^{-1}(\tfrac12) = 0$, and the other eight yield the positive values $\Phi^{-1}(p)$.
+#    For the negative values, go from the same $o$ down to $\tfrac12$ in seven steps, leave out the last probability,
+#    and take $-\Phi^{-1}(p)$ for each of the remaining seven.
 # 4. All values are divided by the largest one, so that they reach from −1 to 1.
 
 
@@ -1155,8 +1164,8 @@ for eight in (levels[:8], levels[8:]):
 
 # %% [markdown]
 # This is **NF4**. The next cell compares it with the table of the library bitsandbytes: the two agree to six decimals,
-# and bit for bit if we round as the library does. The figure draws NF4 and two other code books below the weights of
-# our base:
+# and bit for bit if we round as the library does. The figure draws the derivation, and NF4 and two other code books
+# below the weights of our base:
 
 # %% tags=["fold"]
 # @title Draws Figure 7
@@ -1185,18 +1194,26 @@ matrices = [getattr(block, name).weight.detach() for block in base.blocks for na
 scaled = torch.cat(
     [(W.cpu().reshape(-1, 64) / W.cpu().reshape(-1, 64).abs().amax(dim=1, keepdim=True)).flatten() for W in matrices]
 )
+quantiles = torch.special.ndtri(torch.tensor(o)) * NF4  # [16], not yet divided by the largest
+areas = torch.special.ndtr(quantiles).diff()  # [15], between neighbours
+for steps in (areas[:7], areas[7:]):
+    assert_close(steps, torch.full_like(steps, (o - 0.5) / len(steps)), rtol=0, atol=1e-6)
 show(
-    adapters.code_books({name: CODE_BOOKS[name] for name in ("NF4", "int4", "FP4")}, scaled),
-    "Above, a histogram of the base's weights from -1 to 1, highest in the middle. Below, three lines with the "
-    "numbers of the code books: "
+    adapters.code_books({name: CODE_BOOKS[name] for name in ("NF4", "int4", "FP4")}, scaled, quantiles),
+    f"Left, the normal curve with a line at each of 16 quantiles, from {quantiles[0]:.2f} to {quantiles[-1]:.2f}. They "
+    f"cut its left half into seven areas of {areas[0]:.1%}, its right half into eight of {areas[-1]:.1%}; each hatched "
+    f"tail holds {1 - o:.1%}. Right, above, a histogram of the base's weights from -1 to 1, highest in the middle. "
+    "Below, three lines with the numbers of the code books: "
     "those of NF4 are close together near 0 and wide apart outside, those of int4 are evenly spaced, those of "
     "FP4 are evenly spaced near 0, then twice and at last four times as far apart.",
 )
 
 # %% [markdown]
-# **Figure 7.** Above, how the weights of our base are distributed, after each has been divided by the largest magnitude
-# among 64 neighbours (the next section says why). One weight in every 64 thus becomes 1 or −1, hence the two bars at
-# the ends. Below, three code books. **FP4** is a floating-point number of four bits, called E2M1: one bit for the sign,
+# **Figure 7.** Left, the derivation. Each line is a value of NF4 before it is divided by the largest. Between
+# neighbouring lines lie equal areas, seven on the left and eight on the right; the hatched tails lie beyond $o$. Right,
+# above, how the weights of our base are distributed, after each has been divided by the largest magnitude among 64
+# neighbours (the next section says why). One weight in every 64 thus becomes 1 or −1, hence the two bars at the ends.
+# Right, below, three code books. **FP4** is a floating-point number of four bits, called E2M1: one bit for the sign,
 # two for the exponent and one for the digits. It has 15 different values, since 0 and −0 are the same.
 #
 # <details><summary>Going further: is NF4 optimal?</summary>
@@ -1340,17 +1357,9 @@ explore(
 #
 # Not even NF4 uses all its codes equally often: those at the ends are rare. The derivation divides normal numbers by
 # $\Phi^{-1}(o)$, about $1.85$, whereas a block is divided by its largest weight, which usually lies farther out
-# (Yoshida, 2023). The lines above the figure show what this does to normal numbers.
-#
-# <details><summary>Going further: how often each code is used</summary>
-#
-# When normally distributed numbers are divided by $\Phi^{-1}(o)$, as in the derivation, the codes are used nearly
-# equally often, as the first line shows. When they are divided by the largest number of their block, which is usually
-# farther out, the rarest code is used less than a fifth as often as the most frequent one. A code book whose codes are
-# used equally often would thus have to depend on the size of the blocks. The *entropy* of the codes, in the last line,
-# says how many bits of information a code carries; 16 values allow at most 4.
-#
-# </details>
+# (Yoshida, 2023). The lines above the figure show what this does to normal numbers. A code book whose codes are used
+# equally often would thus have to depend on the size of the blocks. The *entropy* of the codes, in the last line, says
+# how many bits of information a code carries; 16 values allow at most 4.
 #
 # ## QLoRA: LoRA over rounded weights
 #
@@ -1361,16 +1370,14 @@ explore(
 # not multiply in 4 bits: whenever a layer is needed, its codes are looked up in the code book and multiplied by their
 # scales, which gives a matrix of 16 bits that is thrown away afterwards. Gradients pass through the frozen layers to
 # the adapters below them, but the codes never change. We imitate this with LoRA of rank 8 on task 2; our rounded
-# weights are stored in 32 bits.
+# weights are stored in 32 bits. The last table, *repaired*, asks whether an adapter of rank 4, trained on task 1 over
+# the rounded weights for 100 more steps, can undo the damage of the rounding; the base that was not rounded gets the
+# same training.
 #
-# <details><summary>Going further: can such an adapter be merged? Can it make up for the rounding?</summary>
+# <details><summary>Going further: can such an adapter be merged?</summary>
 #
 # It cannot be merged into the 4-bit base without loss, since the sum would have to be rounded again. It can be merged
 # into a base whose rounded weights are written in 16 bits, but then the memory is no longer saved.
-#
-# The third table is about *repair*: an adapter of rank 4 for all six matrices is trained over the rounded weights on
-# task 1, for 100 further steps. For comparison, the base that was not rounded gets the same training. Repair helps
-# where there is something to repair: with two bits, exact translations rise from a tenth to nearly all.
 #
 # </details>
 
@@ -1433,9 +1440,8 @@ for run in rounded_runs:  # in each seed, by error and by loss
 
 # %% [markdown]
 # The tables show means over the seeds, some with the range in parentheses; *float32* is not rounded, and *whole
-# matrices* have one scale each. The last table, *repaired*, asks whether an adapter that is trained on task 1 over the
-# rounded weights can make up for the rounding. It helps where there is something to repair: with two bits in both
-# measures, and with three bits in the loss.
+# matrices* have one scale each. Repair helps where there is something to repair: clearly with two bits, in both
+# measures; with three bits, and slightly with four, in the loss.
 #
 # - **Four bits cost next to nothing.** In exact translations the three code books of 4 bits cannot be told from each
 #   other or from 32 bits. Only error and loss show the cost: with blocks of 64, NF4 is best, then int4, then FP4, in
@@ -1519,7 +1525,7 @@ assert abs(twice - once) < 0.02 * once
 
 
 # %% tags=["fold", "nbval-check-output"]
-# @title Prints the lines below
+# @title Checks the claims and prints the lines below
 def llama(L, D, D_F, V=32000):
     """The weights of a Llama: in the matrices of its blocks, and all of them."""
     matrices = L * (4 * D**2 + 3 * D * D_F)
@@ -1541,6 +1547,8 @@ added = adapter_weights([(D, D)] * 2, L, r=4)
 print(f"GPT-3, full: {gpt3 * MIXED / 1e12:.2f} TB with 16 bytes a weight, {gpt3 * PLAIN / 1e12:.2f} TB with 12")
 print(f"GPT-3, LoRA on query and value, r = 4: {added:,} weights; {(gpt3 * 2 + added * MIXED) / 1e9:.0f} GB")
 print(f"   a file for a task: {added * 2 / 1e6:.0f} MB against {gpt3 * 2 / 1e9:.0f} GB")
+with_lora = gpt3 * 2 + added * MIXED
+assert 5.5 < gpt3 * PLAIN / with_lora < 6.5 and 0.65 < 1 - with_lora / 1.2e12 < 0.75  # the paper has 1.2 TB
 for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192, 22016)}.items():
     quantised_weights, weights = llama(L, D, D_F)
     added = adapter_weights([(D, D)] * 4 + [(D_F, D)] * 2 + [(D, D_F)], L, r=64)
@@ -1552,10 +1560,11 @@ for name, (L, D, D_F) in {"Llama-7B": (32, 4096, 11008), "Llama-65B": (80, 8192,
     )
 
 # %% [markdown]
-# By this count, without activations, LoRA saves about five sixths of the memory for GPT-3, or more; by the paper's own
-# figures it saves about 70 %. Nearly all the memory that remains is taken up by the frozen weights, and QLoRA makes
-# these almost four times smaller, except for the embeddings and the head, which stay in 16 bits. For the Llama with 65
-# billion weights, the QLoRA paper agrees with our count: a single GPU with 48 GB is enough.
+# For GPT-3, LoRA needs 350 GB by this count, without activations, which is a sixth of the 2.10 TB of full fine-tuning,
+# or an eighth of the 2.79 TB with mixed precision; against the paper's own 1.2 TB it saves about 70 %. Nearly all the
+# memory that remains is taken up by the frozen weights, and QLoRA makes these almost four times smaller, except for the
+# embeddings and the head, which stay in 16 bits. For the Llama with 65 billion weights, the QLoRA paper agrees with our
+# count: a single GPU with 48 GB is enough.
 #
 # QLoRA also has a safeguard for long sentences, whose activations may need more memory than is left: a **paged
 # optimiser** lets the GPU's driver move Adam's means, page by page, into the CPU's memory when the GPU runs out of
@@ -1596,21 +1605,20 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 #
 # ## How similar are two adapters?
 #
-# This section is optional; the stretch exercise of the assignment builds on it. Train two adapters for the same task from
-# different random numbers. Do they find the same directions? The rows of $A$ span the space of the *input directions*
-# that an update reads. The *overlap* $\phi(i, j)$ compares the first $i$ directions of one update with the first $j$ of
-# the other: it is the mean squared length of the shadows that the directions of the smaller space cast on the larger
-# one, from 0 (the two are orthogonal) to 1 (the smaller lies in the larger). Figure 9 shows what it means for a line
-# and a plane, and Figure 10 gives our result: on average two updates share more than chance would give, but far from
-# everything.
+# This section is optional; the stretch exercise of the assignment builds on it. Train two adapters for the same task
+# from different random numbers. Do they find the same directions? The rows of $A$ span the space of the *input
+# directions* that an update reads. The singular value decomposition of $A$ sorts orthogonal directions of this space by
+# their singular values, the largest first. The *overlap* $\phi(i, j)$ compares the first $i$ of one update with the
+# first $j$ of the other: it is the mean squared length of the shadows that the directions of the smaller space cast on
+# the larger one, from 0 (the two are orthogonal) to 1 (the smaller lies in the larger). Figure 9 shows what it means
+# for a line and a plane, and Figure 10 gives our result: on average two updates share more than chance would give, but
+# far from everything.
 #
 # <details><summary>Going further: the overlap of two subspaces</summary>
 #
-# The matrices of two adapters cannot be compared number by number, since many pairs $A$, $B$ have the same product.
-# But the rows of $A$ span the space of the *input directions* that an update reads. The singular value decomposition,
-# this time of $A$ itself, gives orthogonal directions $v_1, v_2, \dots$ of this space, sorted by their singular
-# values. The authors of LoRA measure how much of the first $i$ directions of one update lies in the space of the
-# first $j$ directions of another:
+# The matrices of two adapters cannot be compared number by number, since many pairs $A$, $B$ have the same product. The
+# authors of LoRA therefore measure how much of the first $i$ directions of one update lies in the space of the first
+# $j$ directions of another:
 #
 # $$\phi(i, j) = \frac{\lVert U_1^{(i)\top}\, U_2^{(j)} \rVert_F^2}{\min(i, j)}$$
 #
@@ -1619,10 +1627,9 @@ for pair in word_order.differing(word_order.sentences(12000, seed=0)[6000:])[-10
 # of all entries of a matrix $M$. For a single direction and a plane ($i = 1$, $j = 2$) this is the squared length of
 # the shadow that the direction casts on the plane, as the next figure shows.
 #
-# In general, $\phi$ is the mean squared length of the shadows that the directions of the smaller space cast on the
-# larger one: 1 if the smaller space lies in the larger one, and 0 if the two are orthogonal. What is it for two
-# random matrices? In 64 dimensions, the shadow that a random direction casts on a space of $j$ directions has a
-# squared length of $j/64$ on average. Chance therefore gives $\phi(1, 1) = 1/64$ and $\phi(8, 8) = 8/64$.
+# What is $\phi$ for two random matrices? In 64 dimensions, the shadow that a random direction casts on a space of $j$
+# directions has a squared length of $j/64$ on average. By chance, $\phi(1, 1)$ is therefore 1/64 and $\phi(8, 8)$ is
+# 8/64.
 #
 # </details>
 

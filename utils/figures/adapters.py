@@ -149,9 +149,13 @@ def _on_paper(x: float, y: float, z: float) -> tuple[float, float]:
 
 
 @styled
-def code_books(books: Mapping[str, object], sample) -> Figure:
-    """The numbers of several code books on one line each, below a histogram of the scaled weights `sample`."""
-    figure, (axes,) = canvas(10, 1.6 + 0.55 * len(books))
+def code_books(books: Mapping[str, object], sample, quantiles) -> Figure:
+    """The numbers of several code books on one line each, below a histogram of the scaled weights `sample`.
+
+    On the left, the derivation of one of them: its numbers before they are divided by the largest, `quantiles` [16].
+    """
+    figure, (left, axes) = canvas(14, 1.6 + 0.55 * len(books), 2, width_ratios=[1, 1.4])
+    _derivation(left, array(quantiles))
     counts, edges = np.histogram(array(sample), bins=80, range=(-1, 1))
     axes.bar(edges[:-1], counts / counts.max() * 2, width=edges[1] - edges[0], align="edge", color=SKY)
     for row, (name, code) in enumerate(books.items(), 1):
@@ -161,3 +165,30 @@ def code_books(books: Mapping[str, object], sample) -> Figure:
     for value in (-1, -0.5, 0, 0.5, 1):
         axes.text(value, -0.6 * len(books) - 0.42, f"{value:g}".replace("-", "−"), ha="center", va="top")
     return finish(axes, (-1.2, 1.08), (-0.6 * len(books) - 0.75, 2.1))
+
+
+def _derivation(axes: Axes, quantiles: np.ndarray) -> None:
+    """Draws the normal curve with a line at each of the quantiles, the areas between them and the tails beyond."""
+    reach, middle = 2.9, int(np.abs(quantiles).argmin())
+    for place, (begin, end) in enumerate(zip(quantiles, quantiles[1:])):
+        x = np.linspace(begin, end, 40)
+        axes.fill_between(x, _normal(x), color=SKY, alpha=0.7 if place % 2 else 0.3, linewidth=0)
+    for begin, end in ((-reach, quantiles[0]), (quantiles[-1], reach)):
+        x = np.linspace(begin, end, 40)
+        axes.fill_between(x, _normal(x), facecolor="white", edgecolor=GREY, hatch="////", linewidth=0)
+        axes.text((begin + end) / 2, 0.09, "beyond $o$", ha="center", va="bottom", fontsize=10)
+    x = np.linspace(-reach, reach, 400)
+    axes.plot(x, _normal(x), color=BLACK, linewidth=1.5)
+    axes.vlines(quantiles, 0, _normal(quantiles), color=VERMILLION, linewidth=2.2)
+    for count, side in ((middle, -1), (len(quantiles) - 1 - middle, 1)):
+        axes.text(1.95 * side, 0.3, f"{count} equal\nareas", ha="center", va="center")
+    outer = f"{quantiles[-1]:.2f}"
+    labels = ("$-\\Phi^{-1}(o)$\n−" + outer, "$\\Phi^{-1}(1/2)$\n0", "$\\Phi^{-1}(o)$\n" + outer)
+    axes.set_xticks(quantiles[[0, middle, -1]], labels)
+    axes.set(xlim=(-reach, reach), ylim=(0, 0.42), yticks=[])
+    axes.spines["left"].set_visible(False)
+
+
+def _normal(x: np.ndarray) -> np.ndarray:
+    """The density of the normal distribution."""
+    return np.exp(-(x**2) / 2) / math.sqrt(2 * math.pi)

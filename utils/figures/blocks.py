@@ -1,12 +1,15 @@
-"""Draws the Transformer block: the residual stream with its two branches, and where the normalisations stand."""
+"""Draws the Transformer block: its two branches and normalisations, and experts instead of a single MLP."""
 
+from collections.abc import Sequence
+
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from utils.figures.plots import BLACK, GREY, OUTPUT, WEIGHTS, canvas, styled
+from utils.figures.plots import BLACK, DATA_BOX, GREY, OUTPUT, SCORES, WEIGHTS, canvas, styled, written
 from utils.figures.schematics import arrow, box, finish
 
-_NORM, _STREAM = "#DDDDDD", 0.0  # the colour of a normalisation; where the stream runs
+_NORM, _LINE, _STREAM = "#DDDDDD", "#444444", 0.0  # colours of a normalisation and of a line; where the stream runs
 _WIDE, _NARROW, _HIGH = 2.5, 1.7, 0.62
 _ATTENTION = ("attention\nall tokens together", WEIGHTS, "white")
 _MLP = ("MLP\neach token alone", OUTPUT, BLACK)
@@ -63,3 +66,47 @@ def _branch(axes: Axes, begin: float, norms: list, layer: float, branch: tuple, 
     axes.plot([middle, middle], [end - 0.2, end], color=BLACK, linewidth=1.5, zorder=1)
     arrow(axes, (middle, end), (_STREAM + 0.12, end))
     return end
+
+
+@styled
+def mixture_of_experts(logits: Sequence[float], k: int) -> Figure:
+    """One token in a mixture of experts: the router's logits, the k experts that it chooses, and the sum by their gates."""
+    logits = np.array(logits, dtype=float)
+    E = len(logits)
+    chosen = sorted(np.argsort(-logits)[:k])
+    gates = np.exp(logits[chosen]) / np.exp(logits[chosen]).sum()
+    middle, zero, end = (E - 1) / 2, 3.6, 9.9  # the token's height, where the bars begin, where the outputs are added
+    figure, (axes,) = canvas(11, 0.75 * E + 0.9)
+    box(axes, (0, middle), 0.6, 0.6, DATA_BOX, "$x$")
+    arrow(axes, (0.35, middle), (0.95, middle))
+    box(axes, (1.6, middle), 1.25, E - 0.2, "white", "router")
+    axes.plot([zero, zero], [-0.45, E - 0.55], color=GREY, linewidth=1)
+    for e, logit in enumerate(logits):
+        _expert(axes, E - 1 - e, f"expert {e}", zero, logit, 0.8 / np.abs(logits).max(), e in chosen)
+    for e, gate in zip(chosen, gates, strict=True):
+        height = E - 1 - e
+        turn = end if height != middle else end - 0.5
+        axes.text(8.6, height + 0.1, f"$g_{e}$ = {gate:.3f}", ha="center", va="bottom", color=WEIGHTS)
+        axes.plot([7.65, turn], [height, height], color=_LINE, linewidth=1.5)
+        arrow(axes, (turn, height), (end - 0.22 * (turn < end), middle + 0.22 * np.sign(height - middle)))
+    axes.plot(end, middle, "o", markersize=19, markerfacecolor="white", markeredgecolor=BLACK, zorder=4)
+    axes.text(end, middle - 0.01, "+", ha="center", va="center", fontsize=16, zorder=5)
+    arrow(axes, (end + 0.2, middle), (end + 0.9, middle))
+    box(axes, (end + 1.25, middle), 0.6, 0.6, OUTPUT, "$y$")
+    largest = f"the {k} largest are chosen" if k > 1 else "the largest is chosen"
+    for x, title in ((zero, f"logits $z$:\n{largest}"), (8.6, "gates $g$: softmax of\nthe chosen logits")):
+        axes.text(x, E - 0.4, title, ha="center", va="bottom", linespacing=1.3)
+    return finish(axes, (-0.4, end + 1.65), (-0.55, E + 0.35))
+
+
+def _expert(axes: Axes, height: float, name: str, zero: float, logit: float, unit: float, taken: bool) -> None:
+    """An expert with the bar of its logit, which begins at `zero`; pale unless it is chosen and given the token."""
+    ink, side = BLACK if taken else GREY, 1 if logit >= 0 else -1
+    axes.barh(height, unit * logit, 0.5, zero, color=SCORES, alpha=1 if taken else 0.35)
+    place = {"ha": "left" if side > 0 else "right", "va": "center", "color": ink}
+    axes.text(zero + unit * logit + 0.1 * side, height, written(logit, ".1f"), **place)
+    box(axes, (6.8, height), 1.6, 0.66, OUTPUT if taken else "#F4F4F4", name, ink)
+    if taken:
+        arrow(axes, (5.1, height), (5.95, height), "$x$")
+    else:
+        axes.patches[-1].set_edgecolor(_NORM)

@@ -25,8 +25,11 @@ _SOURCE = "#F3D9C6"  # boxes of the sequence that provides the queries
 
 
 @styled
-def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") -> Figure:
-    """One panel for each query: lines from all data vectors to its output, as thick as the weights A [N_Q, N_X]."""
+def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y", setters: Sequence[str] = ()) -> Figure:
+    """One panel for each query: lines from all data vectors to its output, as thick as the weights A [N_Q, N_X].
+
+    The names `setters` [N_Q] stand in boxes from which an arrow leads to the lines: what the weights are made from.
+    """
     A = array(A)
     figure, panels = canvas(3.3 * len(queries), 3.1, len(queries))
     middle = (len(data) - 1) / 2
@@ -37,10 +40,22 @@ def looks(queries: Sequence[str], data: Sequence[str], A, *, output: str = "Y") 
             _box(axes, (place, 0), name, DATA_BOX, width=0.88, height=0.42 * (1 + name.count("\n")))
             axes.text(place, -0.48 - 0.21 * name.count("\n"), f"{weight:.2f}", ha="center", va="center")
         _box(axes, (middle, 1.72), f"${output}_{number}$", OUTPUT, width=0.8, height=0.44)
+        if setters:
+            _setter(axes, setters[number - 1], middle)
         axes.set_title(query, color=QUERY, fontweight="bold")
         axes.set(xlim=(-0.6, len(data) - 0.4), ylim=(-0.95, 2.05))
         axes.axis("off")
     return figure
+
+
+def _setter(axes: Axes, name: str, middle: float) -> None:
+    """A box at the upper left, and a thin arrow from it to the lines that meet at `middle`."""
+    left, height = 0.0, 1.2
+    _box(axes, (left, height), name, QUERY, width=0.8, height=0.44)
+    arrow = {"arrowstyle": "-|>", "mutation_scale": 11, "color": "#444444", "linewidth": 1, "zorder": 2}
+    edge = middle * (height - 0.22) / 1.28  # where the first line is at this height
+    axes.add_patch(FancyArrowPatch((left + 0.4, height), (edge, height), shrinkA=0, shrinkB=0, **arrow))
+    axes.text(left - 0.4, height + 0.3, "sets the weights", ha="left", va="bottom", fontsize=9, color="#444444")
 
 
 @styled
@@ -86,7 +101,8 @@ def attention_layer(
     One query alone is scored without the division by √D_Q, as at the start of lesson 04; several are divided.
     Plain, the data vectors X are both matched and mixed. With `keys_and_values` X is projected to K and V first; with
     `cross`, which implies it, the queries too are projected, from another sequence S; with `own`, from X itself.
-    The words `asking` are written beside S, or beside X as the source of the queries, and `data` above X.
+    The words `asking` are written beside S, beside X as the source of the queries, or beside the queries themselves if
+    they are not projected, and `data` above X.
     """
     E, A = array(E), array(A)
     cross = cross or own
@@ -96,7 +112,7 @@ def attention_layer(
     end = right + columns  # and where it ends
     middle = -(rows - 1) / 2
     left_edge, right_edge = (-4.3 if cross else -2.3) - (1.3 if asking else 0), end + 2.5
-    bottom, top = -rows - 0.65, 4.1 + 0.2 * bool(data) if projected else 1.75
+    bottom, top = -rows - 0.65, (4.1 if projected else 1.75) + 0.2 * bool(data)
     scale = 10.5 / (right_edge - left_edge)
     figure, (axes,) = canvas(10.5, (top - bottom) * scale)
 
@@ -121,17 +137,23 @@ def attention_layer(
         _column(axes, -3.6, rows, *(("X", DATA_BOX) if own else ("S", _SOURCE)))
         _arrow(axes, (-3.1, middle), (-1.9, middle), "$W_Q$", (0, 0.35))
         axes.text(-3.6, -rows - 0.05, "$[N_Q, D_S]$", ha="center", va="center")
-    for i, word in enumerate(asking):
-        axes.text(-4.2, -i, word, ha="right", va="center", fontsize=10)
-    start = (right + columns - 1) / 2 - (columns - 1) / 2
-    for j, word in enumerate(data):
-        axes.text(start + j, 3.8, word, ha="center", va="bottom", fontsize=10)
+    # X stands once above the projections, or twice above the matrices
+    _words(axes, asking, data, -4.2 if cross else -2.0, [(right / 2, 3.8)] if projected else [(0, 1.4), (right, 1.4)])
     for text in axes.texts if own else ():  # queries and data are the same N vectors
         for name, plain in (("N_Q", "N"), ("N_X", "N"), ("D_S", "D"), ("D_X", "D")):
             text.set_text(text.get_text().replace(name, plain))
     axes.set(xlim=(left_edge, right_edge), ylim=(bottom, top), aspect="equal")
     axes.axis("off")
     return figure
+
+
+def _words(axes: Axes, asking: Sequence[str], data: Sequence[str], side: float, above: Sequence) -> None:
+    """Writes the words `asking` down to the left of `side`, and `data` from each of the points `above` to the right."""
+    for i, word in enumerate(asking):
+        axes.text(side, -i, word, ha="right", va="center", fontsize=10)
+    for start, height in above:
+        for j, word in enumerate(data):
+            axes.text(start + j, height, word, ha="center", va="bottom", fontsize=10)
 
 
 def _shapes(axes: Axes, rows: int, end: float, projected: bool) -> None:

@@ -182,3 +182,28 @@ def induction(tokens: Sequence[str] = ("c", "5", "a", "2", "h", "1", "a"), found
         color=QUERY,
     )
     return finish(axes, (-2.2, last + 3.6), (-0.5, 4.7))
+
+
+@styled
+def next_or_hidden(words: Sequence[str] = ("the", "student", "reads", "a", "book"), asked: int = 2) -> Figure:
+    """What GPT and BERT predict at the same position of a sentence, and the tokens that this position attends to."""
+    last = len(words) - 1
+    figure, panels = canvas(10.5, 3.3, 2, width_ratios=(last + 2.35, last + 1.2))
+    schemes = (  # title, the token at the position, the last token that it sees, the place that it predicts
+        ("GPT: the next token", words[asked], asked, asked + 1),
+        ("BERT: the hidden token", "[MASK]", last, asked),
+    )
+    for axes, (title, own, end, place) in zip(panels, schemes, strict=True):
+        axes.set_title(title)
+        for n, word in enumerate(words):
+            box(axes, (n, 0), 0.86, 0.5, DATA_BOX if n <= end else "white", own if n == asked else word)
+            if n <= end:
+                arrow(axes, (n, 0.28), (asked + 0.1 * (n - asked), 1.12))
+        box(axes, (asked, 1.4), 0.86, 0.5, SKY, "")
+        arrow(axes, (asked + 0.2 * (place - asked), 1.68), (place - 0.2 * (place - asked), 2.42))
+        box(axes, (place, 2.7), 0.86, 0.5, OUTPUT, words[place])
+        finish(axes, (-0.6 if end == last else -1.75, last + 0.6), (-0.35, 3.05))
+    panels[0].text((asked + 1 + last) / 2, 0.4, "not seen", ha="center", va="bottom", color="#555555")
+    for height, label in ((0, "tokens"), (1.4, "output at\nthis position"), (2.7, "prediction")):
+        panels[0].text(-0.6, height, label, ha="right", va="center")
+    return figure
