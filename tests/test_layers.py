@@ -18,6 +18,7 @@ LAYERS = (  # lowest first; what stands in one line may not know of each other
     ("autograder/gradebook",),
     ("autograder/grading",),
     ("autograder/nbgrader_plugin", "autograder/reports", "autograder/authoring"),
+    ("autograder/marking",),
     ("autograder/trials",),
     ("autograder/commands",),
     ("autograder/__main__.py",),

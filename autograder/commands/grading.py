@@ -39,6 +39,9 @@ def add(verb) -> None:
     _add_units(feedback)
     feedback.add_argument("--student", help="only this student's")
     feedback.add_argument("--quiet", action="store_true", help="print nothing")
+    mark = verb("mark", _mark, "mark one written question across all students, on a page in your browser")
+    mark.add_argument("unit")
+    mark.add_argument("--port", type=positive, default=None, help="of the page; default: any that is free")
     export = verb("export", _export, "write marks as a table, or into a file of your LMS")
     _add_units(export)
     export.add_argument(
@@ -170,6 +173,17 @@ def _feedback(options):
         for file in write_feedback(unit, options.student):
             if not options.quiet:
                 print(file)
+
+
+def _mark(options):
+    from autograder.marking.server import page, server
+
+    unit = find_unit(options.unit)
+    page(unit, None)  # what cannot be marked is told here
+    serving, address = server(unit, options.port or 0)
+    print(f"{address}\nOpen this in a browser on this machine; Ctrl+C ends it.", flush=True)
+    with serving:
+        serving.serve_forever()
 
 
 def _export(options):

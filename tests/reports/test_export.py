@@ -8,7 +8,7 @@ from conftest import UNIT
 CANVAS = (
     "Student,ID,SIS Login ID,Section,04 The attention layer (77),Notes\n"
     "    Points Possible,,,,20,\n"
-    '"Taught, Right As",1,right-as-taught,A,,keep me\n'
+    '"Loops, Right",1,right-with-loops,A,,keep me\n'
     '"Nobody, Ann",2,ann,A,,\n'
 )
 MOODLE = "Identifier,Full name,Email address,Grade,Maximum Grade\nParticipant 5,x,scale-forgotten@uni.example,,20.00\n"
@@ -37,7 +37,7 @@ def exported(graded):
 def test_a_table_has_a_column_for_each_exercise_and_flags_what_is_pending(exported, tmp_path):
     rows, ran = exported(tmp_path)
     own = {row["student"]: row for row in rows}
-    right = own["right-as-taught"]
+    right = own["right-with-loops"]
     assert right["total"] == "18" and right["stable_softmax"] == "3" and right["written_scaling"] == ""
     assert right["not graded yet"] == "written_scaling" and "not graded yet" in ran.stderr
     assert own["scale-forgotten"]["AttentionLayer"] == "0"
@@ -46,7 +46,7 @@ def test_a_table_has_a_column_for_each_exercise_and_flags_what_is_pending(export
 def test_canvas_gets_its_column_filled_and_everything_else_back(exported, tmp_path):
     rows, ran = exported(tmp_path, CANVAS)
     assert [row["04 The attention layer (77)"] for row in rows] == ["20", "18", ""]
-    assert rows[1]["Student"] == "Taught, Right As" and rows[1]["Notes"] == "keep me"
+    assert rows[1]["Student"] == "Loops, Right" and rows[1]["Notes"] == "keep me"
     assert "does not name" in ran.stderr
 
 

@@ -14,7 +14,9 @@ def shown(graded):
     with offline_browser() as browser:
 
         def open_page(student, width=1280, dark=False):
-            page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light")
+            page = browser.new_page()
+            page.set_viewport_size({"width": width, "height": 900})
+            page.emulate_media(color_scheme="dark" if dark else "light")
             page.asked = []
             page.on("request", lambda sent: page.asked.append(sent.url))
             page.goto((folder / "feedback" / student / UNIT / f"{UNIT}.html").as_uri())

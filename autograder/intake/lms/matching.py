@@ -22,7 +22,8 @@ class Whose:
 
     def find(self, who: Iterable[str]) -> str | None:
         """The id of the one student whom all that is said means, as far as it means anybody; None if it cannot be told."""
-        meant = [self._known[said] for said in map(_folded, who) if said in self._known]
+        said = [one if (one := _folded(hint)) in self._known else _folded(one.partition("@")[0]) for hint in who]
+        meant = [self._known[one] for one in said if one in self._known]
         both = set.intersection(*meant) if meant else set()
         return both.pop() if len(both) == 1 else None
 

@@ -1,0 +1,153 @@
+"""The written questions of a unit with their mark schemes, and what each student has answered."""
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+
+import nbformat
+
+from autograder import settings
+from autograder.files import write_atomically
+from autograder.gradebook.store import graded_file, patiently
+from autograder.intake.guard import guarded
+from autograder.intake.lms.students import left
+
+_SCHEME = re.compile(r"^=== BEGIN MARK SCHEME ===\n(.*?)^=== END MARK SCHEME ===\n?", re.DOTALL | re.MULTILINE)
+_CRITERION = re.compile(r"\*\*(½|\d+(?:\.\d+)?) points?: (.+?)\.?\*\*\s*(.*?)(?=\n\s*\n\*\*|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """One line of a mark scheme: its points, what it is about, and what earns them."""
+
+    points: float
+    title: str
+    text: str
+
+    @property
+    def steps(self) -> list[float]:
+        """The points that can be given: in halves."""
+        return [half / 2 for half in range(int(2 * self.points) + 1)]
+
+
+@dataclass(frozen=True)
+class WrittenQuestion:
+    """A written question: the cell that holds the answers, its heading, its text, and the rubric."""
+
+    cell: str
+    title: str
+    text: str
+    criteria: tuple[Criterion, ...]
+    most: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a student has answered, and how it is marked so far.
+
+    Attributes:
+        given: the points for each criterion, as far as they were given here.
+        score: the mark that a human has given; None if none.
+    """
+
+    student: str
+    text: str
+    attachments: dict
+    given: tuple[float, ...]
+    score: float | None
+    comment: str
+
+
+def key(student: str) -> str:
+    """What stands for a student in a form and in the order of answers, and tells nobody who it is."""
+    return hashlib.sha256(f"{settings.secret()} {student}".encode()).hexdigest()[:16]
+
+
+def questions(unit: str) -> list[WrittenQuestion]:
+    """The written questions of a unit, from the instructor's source."""
+    cells = nbformat.read(settings.SOLUTIONS / unit / f"{unit}.ipynb", as_version=4).cells
+    found, asked = [], ""
+    for cell in cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if cell.cell_type == "markdown" and marks.get("grade") and marks.get("solution"):
+            found.append(_question(marks["grade_id"], asked, marks["points"]))
+        elif cell.cell_type == "markdown":
+            asked = cell.source
+    return found
+
+
+def _question(cell: str, asked: str, most: float) -> WrittenQuestion:
+    scheme = "".join(_SCHEME.findall(asked))
+    criteria = tuple(
+        Criterion(0.5 if points == "½" else float(points), title, " ".join(text.split()))
+        for points, title, text in _CRITERION.findall(scheme)
+    )
+    if sum(one.points for one in criteria) != most:  # a scheme of another form is shown as it stands
+        criteria = (Criterion(float(most), "points", scheme),)
+    text = _SCHEME.sub("", asked)
+    title = next(iter(re.findall(r"^## (.+)$", text, re.MULTILINE)), cell)
+    return WrittenQuestion(cell, title, text, criteria, float(most))
+
+
+def answers(unit: str, question: WrittenQuestion) -> list[Answer]:
+    """What everybody in the class has answered, in the order of a digest that tells nothing of the student.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    given, gone = _kept(unit).get(question.cell, {}), left()
+
+    def read(gradebook):
+        found = {}
+        for submission in gradebook.assignment_submissions(unit):
+            for notebook in submission.notebooks:
+                marks = {one.name: one for one in notebook.grades}
+                said = {one.name: one.manual_comment for one in notebook.comments}
+                if question.cell in marks and submission.student_id not in gone:
+                    found[submission.student_id] = (marks[question.cell].manual_score, said.get(question.cell))
+        return found
+
+    rows = []
+    for student, (score, comment) in patiently(read).items():
+        text, attachments = _answer(unit, student, question.cell)
+        if text is not None:
+            rows.append(Answer(student, text, attachments, tuple(given.get(student, ())), score, comment or ""))
+    return sorted(rows, key=lambda one: key(one.student))
+
+
+@guarded(lambda *_: (None, {}))
+def _answer(unit: str, student: str, name: str) -> tuple[str | None, dict]:
+    """The text of an answer and the pictures in it; None where there is none."""
+    cells = nbformat.read(graded_file(student, unit), as_version=4).cells
+    cell = next(one for one in cells if one.metadata.get("nbgrader", {}).get("grade_id") == name)
+    return cell.source, cell.get("attachments", {})
+
+
+def save(unit: str, question: WrittenQuestion, student: str, given: list[float], comment: str) -> None:
+    """Enters a mark by hand and its comment into nbgrader's gradebook; the points by criterion are kept beside it.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+
+    def enter(gradebook):
+        grade = gradebook.find_grade(question.cell, unit, unit, student)
+        grade.manual_score, grade.needs_manual_grade = sum(given), False
+        gradebook.find_comment(question.cell, unit, unit, student).manual_comment = comment or None
+        gradebook.db.commit()
+
+    patiently(enter)
+    kept = _kept(unit)
+    kept.setdefault(question.cell, {})[student] = given
+    write_atomically(_file(unit), json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True))
+
+
+def _file(unit: str):
+    return settings.class_folder() / "marking" / f"{unit}.json"
+
+
+def _kept(unit: str) -> dict[str, dict[str, list[float]]]:
+    """cell -> student -> points by criterion."""
+    file = _file(unit)
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
