@@ -8,7 +8,7 @@ from pathlib import Path
 def write_atomically(file: Path, text: str) -> Path:
     """Writes a text file so that a reader sees the old one or the new one, never half of it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    beside = file.with_name(f".{file.name}.{os.getpid()}.{secrets.token_hex(4)}")
     try:
         beside.write_bytes(text.encode("utf-8", "replace"))
         os.replace(beside, file)

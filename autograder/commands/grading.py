@@ -113,15 +113,33 @@ def _options(options):
     return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
 
 
+def each(names: list[str], do) -> int:
+    """Does something for each unit; where there are several, one that cannot be done is told, and the others are done.
+
+    Raises:
+        KitError: the only unit cannot be done, or one of the names is no unit's.
+    """
+    units, failed = find_units(names), 0
+    for unit in units:
+        try:
+            do(unit)
+        except KitError as error:
+            if len(units) == 1:
+                raise
+            _note(str(error))
+            failed = 2
+    return failed
+
+
 def _grade(options):
-    units = find_units(options.units)
+    find_units(options.units)
     _warm_up(options)
     from autograder.gradebook.marks import lateness
     from autograder.grading.class_run import grade, table
     from autograder.grading.summary import summary
     from autograder.intake.misfiled import misfiled
 
-    for unit in units:
+    def one(unit):
         for sentence in misfiled(unit):
             _note(sentence)
         found = grade(unit, _options(options), options.student, options.again, _note, options.missing_as_zero)
@@ -132,6 +150,8 @@ def _grade(options):
         elif not options.quiet:
             print("\n".join(summary(unit, found, lateness(unit))))
         _tell_what_is_left(unit)
+
+    return each(options.units, one)
 
 
 def _tell_what_is_left(unit: str) -> None:
@@ -169,10 +189,12 @@ def _regrade(options):
 def _feedback(options):
     from autograder.reports.feedback import write_feedback
 
-    for unit in find_units(options.units):
+    def one(unit):
         for file in write_feedback(unit, options.student):
             if not options.quiet:
                 print(file)
+
+    return each(options.units, one)
 
 
 def _mark(options):
@@ -189,17 +211,20 @@ def _mark(options):
 def _export(options):
     from autograder.reports.export import as_table, into
 
-    for unit in find_units(options.units):
+    def one(unit):
         said = into(unit, options.into) if options.into else as_table(unit)
-        print(f"{said.file}: {said.filled} marks")
+        print(f"{said.file}: {said.filled} marks" + (f", in the column {said.column!r}" if said.column else ""))
+        if said.scale:
+            _note(f"{options.into} allows at most {said.scale}: change that there, or the marks mean something else.")
         if said.pending:
             _note(f"{len(said.pending)} of these have written answers that are not graded yet: {listed(said.pending)}.")
         if said.unknown:
             _note(f"{options.into} does not name {listed(said.unknown)}; their marks are not in it.")
 
+    return each(options.units, one)
+
 
 def _report(options):
     from autograder.reports.class_report import write_report
 
-    for unit in find_units(options.units):
-        print(write_report(unit, options.pseudonyms))
+    return each(options.units, lambda unit: print(write_report(unit, options.pseudonyms)))

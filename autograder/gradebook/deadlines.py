@@ -3,16 +3,19 @@
 import math
 import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from types import MappingProxyType
 
 from autograder import settings
 from autograder.intake.lms.students import students
+from autograder.intake.lms.times import deadlines_file, zone
 from autograder.intake.submissions import handed_in_at
 
+NOTHING = MappingProxyType({})
 _KEYS = ("timezone", "grace", "late_days", "penalty", "at_most", "due", "extensions")
 _SPANS = {
     "minute": timedelta(minutes=1),
@@ -61,15 +64,19 @@ class Deadlines:
     late_days: int = 0
     penalty: Penalty = Penalty()
 
-    def granted(self, student: str, unit: str) -> timedelta:
+    def granted(self, student: str, unit: str, known: Mapping[str, datetime | None] = NOTHING) -> timedelta:
         """How much later than the due date a student may hand in a unit: extension, grace, and the late days left for it."""
-        return self._own(student, unit) + timedelta(days=self.late_days_used(student)[unit])
+        return self._own(student, unit) + timedelta(days=self.late_days_used(student, known)[unit])
 
-    def late_days_used(self, student: str) -> dict[str, int]:
-        """unit -> the late days that a student has used for it, by when each was handed in."""
+    def late_days_used(self, student: str, known: Mapping[str, datetime | None] = NOTHING) -> dict[str, int]:
+        """unit -> the late days that a student has used for it, by when each was handed in.
+
+        Args:
+            known: when units were handed in as the gradebook knows it, for folders that are gone or spelled otherwise.
+        """
         used, left = {}, self.late_days
         for unit, due in sorted(self.due.items(), key=lambda one: (one[1], one[0])):
-            at = handed_in_at(student, unit)[0]
+            at = handed_in_at(student, unit)[0] or known.get(unit)
             late = at - due - self._own(student, unit) if at else timedelta(0)
             used[unit] = min(left, max(0, math.ceil(late / timedelta(days=1))))
             left -= used[unit]
@@ -77,11 +84,6 @@ class Deadlines:
 
     def _own(self, student: str, unit: str) -> timedelta:
         return self.grace + self.extensions.get(student, {}).get(unit, timedelta(0))
-
-
-def deadlines_file() -> Path:
-    """Where an instructor writes them down."""
-    return settings.class_folder() / "deadlines.toml"
 
 
 def deadlines() -> Deadlines | None:
@@ -114,15 +116,15 @@ def _rules(said: dict) -> Deadlines:
     for key in said:
         if key not in _KEYS:
             raise _Wrong(f"{key!r} is not known here; known are {', '.join(_KEYS)}.")
-    zone = _zone(said.get("timezone"))
-    due = {_unit(unit): _time(value, zone, f"due.{unit}") for unit, value in said.get("due", {}).items()}
+    home = _zone(said.get("timezone"))
+    due = {_unit(unit): _time(value, home, f"due.{unit}") for unit, value in _table(said, "due").items()}
     extensions, known = {}, {one.id for one in students()}
-    for student, units in said.get("extensions", {}).items():
+    for student in (granted := _table(said, "extensions")):
         if known and student not in known:
             raise _Wrong(f"extensions.{student}: nobody in the class has this id.")
         extensions[student] = {
-            _unit(unit): _longer(value, zone, due, unit, f"extensions.{student}.{unit}")
-            for unit, value in units.items()
+            _unit(unit): _longer(value, home, due, unit, f"extensions.{student}.{unit}")
+            for unit, value in _table(granted, student).items()
         }
     days = said.get("late_days", 0)
     if not isinstance(days, int) or isinstance(days, bool) or days < 0:
@@ -130,12 +132,18 @@ def _rules(said: dict) -> Deadlines:
     return Deadlines(due, extensions, _span(said.get("grace", "0 minutes"), "grace"), days, _penalty(said))
 
 
+def _table(said: dict, name: str) -> dict:
+    if not isinstance(found := said.get(name, {}), dict):
+        raise _Wrong(f"{name!r} is no table of units: write a line [{name}], and below it one such as 04 = …")
+    return found
+
+
 def _zone(name):
     """The time zone that is named, or this machine's."""
     try:
-        return ZoneInfo(name) if name else None
-    except (ZoneInfoNotFoundError, ValueError, OSError, TypeError):
-        raise _Wrong(f"timezone {name!r} is not known; write one such as Europe/Rome or America/Chicago.") from None
+        return zone(name)
+    except settings.KitError as error:
+        raise _Wrong(str(error)) from None
 
 
 def _unit(name: str) -> str:
@@ -145,12 +153,14 @@ def _unit(name: str) -> str:
         raise _Wrong(f"{error}") from None
 
 
-def _time(value, zone, where: str) -> datetime:
+def _time(value, home, where: str) -> datetime:
     try:
+        if isinstance(value, str) and not re.search(r"\d[T ]\d", value):
+            raise ValueError("a day without a time")
         at = value if isinstance(value, datetime) else datetime.fromisoformat(value)
     except (TypeError, ValueError):
         raise _Wrong(f"{where}: {value!r} is no time; write one such as 2026-03-06T18:00:00.") from None
-    return (at if at.tzinfo else at.replace(tzinfo=zone)).astimezone(UTC).replace(tzinfo=None)
+    return (at if at.tzinfo else at.replace(tzinfo=home)).astimezone(UTC).replace(tzinfo=None)
 
 
 def _span(value, where: str) -> timedelta:
@@ -160,13 +170,13 @@ def _span(value, where: str) -> timedelta:
     return float(found[1]) * _SPANS[found[2]]
 
 
-def _longer(value, zone, due: dict, unit: str, where: str) -> timedelta:
+def _longer(value, home, due: dict, unit: str, where: str) -> timedelta:
     """An extension: a length of time, or a due date of its own."""
     if isinstance(value, str) and _SPAN.fullmatch(value.strip()):
         return _span(value, where)
     if _unit(unit) not in due:
         raise _Wrong(f"{where}: {unit} has no due date, so this can only be a length of time.")
-    return max(timedelta(0), _time(value, zone, where) - due[_unit(unit)])
+    return max(timedelta(0), _time(value, home, where) - due[_unit(unit)])
 
 
 def _penalty(said: dict) -> Penalty:

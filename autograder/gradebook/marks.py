@@ -25,9 +25,13 @@ def lateness(unit: str) -> dict[str, Lateness]:
         KitError: the gradebook cannot be used, or stays locked.
     """
 
+    gone = left()
+
     def read(gradebook):
         found = {}
         for one in gradebook.assignment_submissions(unit):
+            if one.student_id in gone:
+                continue
             granted, due = one.extension or timedelta(0), one.assignment.duedate
             penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
             if penalty or (due and one.timestamp and one.timestamp > due):

@@ -4,6 +4,7 @@ import json
 import logging
 import time
 import warnings
+from collections.abc import Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -24,7 +25,7 @@ from nbgrader.preprocessors import AssignLatePenalties
 
 from autograder import settings
 from autograder.files import write_atomically
-from autograder.gradebook.deadlines import deadlines
+from autograder.gradebook.deadlines import NOTHING, deadlines
 from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
 from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
@@ -111,7 +112,8 @@ def enrol(students: list[Student]) -> None:
     def enter(gradebook):
         for one in students:
             first, last = one.first_and_last
-            gradebook.update_or_create_student(one.id, first_name=first, last_name=last, email=one.email or None)
+            told = {"first_name": first, "last_name": last, "email": one.email}
+            gradebook.update_or_create_student(one.id, **{name: value for name, value in told.items() if value})
 
     patiently(enter)
 
@@ -226,7 +228,7 @@ def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
     for comment in notebook.comments:
         comment.auto_comment = outcome["comments"].get(comment.name)
     gradebook.db.flush()
-    _penalise(gradebook, unit, student, notebook)
+    penalise(gradebook, unit, student, notebook)
 
 
 def grant(gradebook: Gradebook, unit: str, student: str) -> None:
@@ -239,12 +241,16 @@ def grant(gradebook: Gradebook, unit: str, student: str) -> None:
     if rules and unit in rules.due:
         submission = gradebook.find_submission(unit, student)
         submission.assignment.duedate = rules.due[unit]
-        submission.extension = rules.granted(student, unit) or None
+        times = {one.assignment.name: one.timestamp for one in gradebook.student_submissions(student)}
+        submission.extension = rules.granted(student, unit, times) or None
         gradebook.db.flush()
 
 
-def apply_deadlines(unit: str) -> None:
-    """Enters due date, extensions and penalties of all that was handed in anew, as the rules are now.
+def apply_deadlines(unit: str, outcomes: Mapping[str, dict] = NOTHING) -> None:
+    """Enters due date, extensions, penalties and times of all that was handed in anew, as they are now.
+
+    Args:
+        outcomes: what grading found, by student; it says where each student's time is read.
 
     Raises:
         KitError: the deadlines cannot be used, or the gradebook cannot be used or stays locked.
@@ -252,9 +258,12 @@ def apply_deadlines(unit: str) -> None:
 
     def apply(gradebook):
         for submission in gradebook.assignment_submissions(unit):
+            outcome = outcomes.get(submission.student_id)
+            if outcome and (at := _handed_in_at(outcome)):
+                submission.timestamp = at
             grant(gradebook, unit, submission.student_id)
             for notebook in submission.notebooks:
-                _penalise(gradebook, unit, submission.student_id, notebook)
+                penalise(gradebook, unit, submission.student_id, notebook)
         gradebook.db.commit()
 
     if deadlines():
@@ -280,7 +289,7 @@ def late_penalties() -> AssignLatePenalties:
         return step
 
 
-def _penalise(gradebook: Gradebook, unit: str, student: str, notebook) -> None:
+def penalise(gradebook: Gradebook, unit: str, student: str, notebook) -> None:
     """Applies nbgrader's late penalty, as its configuration asks."""
     notebook.late_submission_penalty = None
     late = gradebook.find_submission(unit, student).total_seconds_late

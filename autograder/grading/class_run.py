@@ -74,7 +74,7 @@ def grade(
         earlier.note(others)
         lost = _lost(unit, journal, others)
         keep(unit, journal, ())
-        store.apply_deadlines(unit)
+        store.apply_deadlines(unit, journal.outcomes)
         for sentence in [*found.notes, *earlier.told(), *([_told(lost)] if lost else [])]:
             tell(sentence)
         journal.compact()
@@ -161,7 +161,7 @@ def table(records: list[dict]) -> str:
         f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"
     ]
     for student, row in by_student.items():
-        points = " ".join(f"{_in_table(row[name]):>4}" for name in exercises)
+        points = " ".join(f"{_in_table(row[name]) if name in row else '–':>4}" for name in exercises)
         total = sum(one["points"] for one in row.values())
         states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
         topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))

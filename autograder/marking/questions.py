@@ -9,7 +9,7 @@ import nbformat
 
 from autograder import settings
 from autograder.files import write_atomically
-from autograder.gradebook.store import graded_file, patiently
+from autograder.gradebook.store import graded_file, patiently, penalise
 from autograder.intake.guard import guarded
 from autograder.intake.lms.students import left
 
@@ -47,8 +47,9 @@ class Answer:
     """What a student has answered, and how it is marked so far.
 
     Attributes:
-        given: the points for each criterion, as far as they were given here.
+        given: the points for each criterion, where they were given here to this very text and are the mark still.
         score: the mark that a human has given; None if none.
+        waiting: whether it waits for a human: not marked, or handed in anew after it was.
     """
 
     student: str
@@ -57,6 +58,17 @@ class Answer:
     given: tuple[float, ...]
     score: float | None
     comment: str
+    waiting: bool
+
+    @property
+    def state(self) -> str:
+        """What tells this from the same answer after somebody has changed it or its mark."""
+        return digest(self.text, self.given, self.score, self.comment)
+
+
+def digest(*what) -> str:
+    """A short word that stands for some values, and for no others."""
+    return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
 
 
 def key(student: str) -> str:
@@ -102,17 +114,21 @@ def answers(unit: str, question: WrittenQuestion) -> list[Answer]:
         found = {}
         for submission in gradebook.assignment_submissions(unit):
             for notebook in submission.notebooks:
-                marks = {one.name: one for one in notebook.grades}
+                grade = next((one for one in notebook.grades if one.name == question.cell), None)
                 said = {one.name: one.manual_comment for one in notebook.comments}
-                if question.cell in marks and submission.student_id not in gone:
-                    found[submission.student_id] = (marks[question.cell].manual_score, said.get(question.cell))
+                if grade is not None and submission.student_id not in gone:
+                    told = (grade.manual_score, bool(grade.needs_manual_grade), said.get(question.cell))
+                    found[submission.student_id] = told
         return found
 
     rows = []
-    for student, (score, comment) in patiently(read).items():
+    for student, (score, waiting, comment) in patiently(read).items():
         text, attachments = _answer(unit, student, question.cell)
         if text is not None:
-            rows.append(Answer(student, text, attachments, tuple(given.get(student, ())), score, comment or ""))
+            kept = given.get(student, {"points": [], "text": ""})
+            same = kept["text"] == digest(text) and len(kept["points"]) == len(question.criteria)
+            points = tuple(kept["points"]) if same and score is not None and sum(kept["points"]) == score else ()
+            rows.append(Answer(student, text, attachments, points, score, comment or "", waiting))
     return sorted(rows, key=lambda one: key(one.student))
 
 
@@ -124,22 +140,26 @@ def _answer(unit: str, student: str, name: str) -> tuple[str | None, dict]:
     return cell.source, cell.get("attachments", {})
 
 
-def save(unit: str, question: WrittenQuestion, student: str, given: list[float], comment: str) -> None:
+def save(unit: str, question: WrittenQuestion, answer: Answer, given: list[float], comment: str) -> None:
     """Enters a mark by hand and its comment into nbgrader's gradebook; the points by criterion are kept beside it.
+
+    A late penalty follows the mark.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
 
     def enter(gradebook):
-        grade = gradebook.find_grade(question.cell, unit, unit, student)
+        grade = gradebook.find_grade(question.cell, unit, unit, answer.student)
         grade.manual_score, grade.needs_manual_grade = sum(given), False
-        gradebook.find_comment(question.cell, unit, unit, student).manual_comment = comment or None
+        gradebook.find_comment(question.cell, unit, unit, answer.student).manual_comment = comment or None
+        gradebook.db.flush()
+        penalise(gradebook, unit, answer.student, gradebook.find_submission_notebook(unit, unit, answer.student))
         gradebook.db.commit()
 
     patiently(enter)
     kept = _kept(unit)
-    kept.setdefault(question.cell, {})[student] = given
+    kept.setdefault(question.cell, {})[answer.student] = {"points": given, "text": digest(answer.text)}
     write_atomically(_file(unit), json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True))
 
 
@@ -147,7 +167,14 @@ def _file(unit: str):
     return settings.class_folder() / "marking" / f"{unit}.json"
 
 
-def _kept(unit: str) -> dict[str, dict[str, list[float]]]:
-    """cell -> student -> points by criterion."""
+def _kept(unit: str) -> dict[str, dict[str, dict]]:
+    """cell -> student -> the points by criterion, and a digest of the text that they were given to.
+
+    Raises:
+        KitError: the file is damaged.
+    """
     file = _file(unit)
-    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    try:
+        return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    except ValueError:
+        raise settings.KitError(f"{file} is damaged: move it away; the marks are in the gradebook.") from None

@@ -4,7 +4,7 @@ import csv
 import hashlib
 import hmac
 import io
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 from statistics import StatisticsError, correlation, mean, median, pstdev
 
@@ -35,6 +35,8 @@ def write_report(unit: str, pseudonyms: bool = False) -> Path:
     Raises:
         KitError: the unit is not graded yet.
     """
+    if not load_results(unit):
+        raise settings.KitError(f"{unit}: nobody who is graded is in the class.")
     found, folder = summary(unit, load_results(unit), pseudonyms), settings.class_folder() / "report"
     write_atomically(folder / f"{unit}.csv", _as_csv(found))
     return write_atomically(folder / f"{unit}.html", render("report.html", **found))
@@ -46,7 +48,8 @@ def _as_csv(found: dict) -> str:
     table = csv.writer(out, lineterminator="\n")
     table.writerow(["student", "total", "of", *(one["name"] for one in found["exercises"]), "notes"])
     for one in found["students"]:
-        points = [row["points"] for row in one["row"]]
+        own = {row["exercise"]: row["points"] for row in one["row"]}
+        points = [own.get(exercise["name"], "") for exercise in found["exercises"]]
         table.writerow([cell(one["name"]), one["points"], one["max_points"], *points, " ".join(one["states"])])
     return out.getvalue()
 
@@ -59,8 +62,12 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
     outcomes = load_outcomes(unit)
     if pseudonyms:
         records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
+        records.sort(key=lambda one: one["student"])  # the order of the names would tell them
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
-    students = [_student(name, [one for one in records if one["student"] == name]) for name in called.values()]
+    students = [
+        _student(name, [one for one in records if one["student"] == name])
+        for name in dict.fromkeys(one["student"] for one in records)
+    ]
     counted = [one for one in records if one["state"] not in NOTHING_TO_COUNT]
     names = {one["student"] for one in counted}
     graded = [one for one in students if one["name"] in names]
@@ -80,11 +87,14 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
         "silent": _silent_checks(counted, exercises),
         "pairs": _copies(pairs, called)[:MOST_PAIRS],
         "more_pairs": max(0, len(_copies(pairs, called)) - MOST_PAIRS),
-        "published": [
-            {"name": called[pair.one], "share": pair.share, "identical": pair.identical}
-            for pair in pairs
-            if pair.other == PUBLISHED
-        ],
+        "published": sorted(
+            (
+                {"name": called[pair.one], "share": pair.share, "identical": pair.identical}
+                for pair in pairs
+                if pair.other == PUBLISHED
+            ),
+            key=lambda one: (not one["identical"], -one["share"], one["name"]),
+        ),
     }
 
 
@@ -100,9 +110,9 @@ def _copies(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
     for pair in pairs:
         names = list(groups.get(pair.one, ())) if pair.identical else [pair.one, pair.other]
         if pair.other != PUBLISHED and [pair.one, pair.other] == names[:2]:
-            row = {"names": [called[name] for name in names], "identical": pair.identical}
+            row = {"names": sorted(called[name] for name in names), "identical": pair.identical}
             rows.append({**row, "share": pair.share, "count": pair.fingerprints})
-    return rows
+    return sorted(rows, key=lambda row: (not row["identical"], -row["share"], -row["count"], row["names"]))
 
 
 def _pseudonym(name: str) -> str:
@@ -121,6 +131,7 @@ def _student(name: str, row: list[dict]) -> dict:
     return {
         "name": name,
         "row": row,
+        "by_exercise": defaultdict(dict, {one["exercise"]: one for one in row}),
         "points": sum(record["points"] for record in row),
         "max_points": sum(record["max_points"] for record in row),
         "states": sorted({record["state"] for record in row} - {GRADED}),

@@ -3,14 +3,15 @@
 import csv
 import io
 import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.marks import Marks, marks
-from autograder.intake.lms.matching import Whose
-from autograder.intake.lms.students import Student, rows, students
+from autograder.intake.lms.matching import Whose, hints
+from autograder.intake.lms.students import Student, as_row, decoded, lines, students
 from autograder.intake.marked_cells import CHECK
 from autograder.reports.safe_cells import cell
 
@@ -19,12 +20,19 @@ PENDING = "not graded yet"
 
 @dataclass
 class Exported:
-    """What was written: the file, how many rows have a mark, whose marks are pending, and whom the LMS's file does not know."""
+    """What was written: the file, how many rows have a mark, whose marks are pending, and whom the LMS's file does not know.
+
+    Attributes:
+        column: the column of the LMS's file that holds the marks.
+        scale: the most that the file allows, in words, where it is not what the unit allows.
+    """
 
     file: Path
     filled: int = 0
     pending: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    column: str = ""
+    scale: str = ""
 
 
 def folder() -> Path:
@@ -62,38 +70,74 @@ def as_table(unit: str) -> Exported:
 def into(unit: str, theirs: Path) -> Exported:
     """Fills an LMS's own file: the gradebook that Canvas exports, Moodle's grading worksheet, or any table that names students.
 
-    Every other column stays as it is. A row whose student has no mark stays empty.
+    Every other column stays as it is, and so does a row whose student has no mark or cannot be told.
 
     Raises:
         KitError: the file is no such table, or the gradebook cannot be used, or holds nothing of the unit.
     """
     found = _graded(unit)
     whose = Whose(students() or map(Student, found))
-    given, head = rows(theirs), _head(theirs)
+    head, *given = lines(theirs) or [[]]
     column = _column(unit, head)
-    said = Exported(folder() / f"{unit}-{theirs.stem}.csv")
-    here, table = set(), [head + ([column] if column not in head else [])]
-    for row in given:
-        values = [row.get(name.strip().lower(), "") for name in table[0]]
-        student = whose.find(value for name, value in row.items() if value and _names_somebody(name))
-        if "points possible" in "".join(values[:1]).lower():
-            values[table[0].index(column)] = _number(max(one.most for one in found.values()))
-        elif student in found:
-            here.add(student)
-            values[table[0].index(column)] = _number(found[student].total)
+    if column not in head:
+        head, given = [*head, column], [[*line, ""] for line in given]
+    said = Exported(folder() / f"{unit}-{theirs.stem}.csv", column=column)
+    meant, place = _meant(whose, head, given), head.index(column)
+    for number, line in enumerate(given):
+        line += [""] * (len(head) - len(line))
+        student = meant.get(number)
+        if student in found:
+            line[place] = _number(found[student].total)
             said.filled += 1
-        table.append(values)
+    here = set(meant.values())
     said.pending = [student for student, one in found.items() if one.pending and student in here]
     said.unknown = sorted(found.keys() - here)
-    _written(said.file.name, table)
+    said.scale = _scale(head, given, column, max(one.most for one in found.values()))
+    _written(said.file.name, [head, *given], decoded(theirs)[1])
     return said
 
 
-_WHO = re.compile(r"student|^id$|sis|login|name|e-?mail|username|identifier|number|sid")
+def _meant(whose: Whose, head: list[str], given: list[list[str]]) -> dict[int, str]:
+    """The number of a line -> the one student whom it means; of two lines that mean one, that with a number or an address."""
+    by_student: dict[str, list[tuple[int, bool]]] = defaultdict(list)
+    for number, line in enumerate(given):
+        row = as_row(head, line)
+        if (student := whose.find(hints(row))) and not _POSSIBLE.match("".join(line[:1])):
+            by_student[student].append((number, any(row.get(name) and whose.knows(row[name]) for name in _SURE)))
+    meant = {}
+    for student, told in by_student.items():
+        sure = [number for number, known in told if known]
+        if len(told) == 1 or len(sure) == 1:
+            meant[told[0][0] if len(told) == 1 else sure[0]] = student
+    return meant
 
 
-def _names_somebody(column: str) -> bool:
-    return bool(_WHO.search(column))
+_POSSIBLE = re.compile(r"\s*points possible", re.IGNORECASE)
+_SURE = (
+    "id",
+    "sis user id",
+    "sis login id",
+    "username",
+    "sid",
+    "id number",
+    "student id",
+    "email",
+    "email address",
+    "identifier",
+)
+
+
+def _scale(head: list[str], given: list[list[str]], column: str, most: float) -> str:
+    """The most that the LMS's file allows, where it is another number than ours."""
+    for line in given:
+        row = as_row(head, line)
+        told = line[head.index(column)] if _POSSIBLE.match("".join(line[:1])) else row.get("maximum grade", "")
+        try:
+            if told and float(told) != most:
+                return f"{float(told):g}, and ours is {most:g}"
+        except ValueError:
+            continue
+    return ""
 
 
 def _graded(unit: str) -> dict[str, Marks]:
@@ -103,22 +147,15 @@ def _graded(unit: str) -> dict[str, Marks]:
     return found
 
 
-def _head(file: Path) -> list[str]:
-    """A table's columns as they are spelled."""
-    first = file.read_bytes().decode("utf-8-sig", "replace").splitlines()[:1]
-    delimiter = max(",;\t", key="".join(first).count)
-    return next(csv.reader(first, delimiter=delimiter), [])
-
-
 def _column(unit: str, head: list[str]) -> str:
     """The column that takes the marks: Moodle's own, Canvas's of this unit, or a new one."""
     if "Identifier" in head and "Grade" in head:
         return "Grade"
-    number, name = unit[:2], unit[3:].replace("_", " ")
+    number, name = int(unit[:2]), re.escape(unit[3:].replace("_", " "))
+    called = rf"{name}|{re.escape(unit)}|\b(?:unit|assignment|homework|hw)\s*0*{number}(?!\d)"
+    computed = r"(current|final|unposted) (score|points|grade)"  # columns of Canvas that it fills itself
     alike = [
-        one
-        for one in head
-        if re.search(rf"(?<!\d){number}(?!\d)|{re.escape(name)}|{re.escape(unit)}", one, re.IGNORECASE)
+        one for one in head if re.search(called, one, re.IGNORECASE) and not re.search(computed, one, re.IGNORECASE)
     ]
     return alike[0] if len(alike) == 1 else unit
 
@@ -127,7 +164,7 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def _written(name: str, table: list[list[str]]) -> Path:
+def _written(name: str, table: list[list[str]], delimiter: str = ",") -> Path:
     out = io.StringIO(newline="")
-    csv.writer(out, lineterminator="\n").writerows(table)
+    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(table)
     return write_atomically(folder() / name, out.getvalue())

@@ -1,5 +1,6 @@
 """Writes feedback pages: nbgrader's for every graded notebook, and a short one where there was none to grade."""
 
+from difflib import get_close_matches
 from pathlib import Path
 
 from nbgrader.converters import GenerateFeedback
@@ -17,11 +18,16 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
     """Writes a page for every student of a graded unit, or for one, and returns their paths; one that fails stops no other.
 
     Raises:
-        KitError: the unit is not graded yet.
+        KitError: the unit is not graded yet, or nobody of that name was.
     """
     by_student: dict[str, list] = {}
     for record in load_results(unit):
         by_student.setdefault(record["student"], []).append(record)
+    if only is not None and only not in by_student:
+        near = get_close_matches(only, by_student, 1)
+        raise settings.KitError(
+            f"{only!r} has no results of {unit}" + (f"; did you mean {near[0]!r}?" if near else ".")
+        )
     return [_page(unit, student, records) for student, records in by_student.items() if only in (None, student)]
 
 

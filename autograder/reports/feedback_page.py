@@ -4,12 +4,14 @@ import re
 import textwrap
 from dataclasses import dataclass
 
+import nbformat
 from nbconvert.exporters import HTMLExporter
 from nbconvert.exporters.exporter import Exporter
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
+from autograder import settings
 from autograder.gradebook.marks import Standing, standing
 from autograder.gradebook.store import load_results, results_file
 from autograder.intake.guard import guarded
@@ -61,7 +63,8 @@ def page(nb, about: dict) -> str:
     unit, student = about.get("assignment", about.get("notebook", "")), about.get("student", "")
     records = _records(unit, student)
     now = standing(unit, student) if student else Standing()
-    parts = parts_of(nb, records, now.waiting)
+    released = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
+    parts = parts_of(nb, records, now.waiting, nbformat.read(released, as_version=4) if released.exists() else nb)
     first = next(iter(records.values()), {})
     return render(
         "feedback.html",
@@ -87,28 +90,41 @@ def _records(unit: str, student: str) -> dict[str, dict]:
     return {one["exercise"]: one for one in load_results(unit) if one["student"] == student}
 
 
-def parts_of(nb, records: dict[str, dict], waiting: frozenset[str]) -> list[Part]:
+def parts_of(nb, records: dict[str, dict], waiting: frozenset[str], released) -> list[Part]:
     """The exercises and questions of a graded notebook, in its order.
 
     Args:
         waiting: the cells whose marks a human has not given yet.
+        released: the notebook as it was handed out, for the text of the tasks.
     """
-    work, parts, task = {}, [], ""
+    work, parts, tasks = {}, [], _tasks(released)
     for cell in nb.cells:
         marks = cell.metadata.get("nbgrader", {})
         name = marks.get("grade_id", "")
-        if cell.cell_type == "markdown" and not (marks.get("grade") or marks.get("solution")):
-            task = cell if re.search(r"^## ", cell.source, re.MULTILINE) else task
-        elif marks.get("grade") and marks.get("solution"):
-            parts.append(_part(cell, name, {}, task, as_html(cell.source, cell.get("attachments", {})), waiting))
+        if marks.get("grade") and marks.get("solution"):
+            answer = as_html(cell.source, cell.get("attachments", {}))
+            parts.append(_part(cell, name, {}, tasks.get(name), answer, waiting))
         elif marks.get("solution"):
             work[name] = cell.source
         elif marks.get("grade") and name.startswith(CHECK):
             exercise = name.removeprefix(CHECK)
-            parts.append(
-                _part(cell, exercise, records.get(exercise, {}), task, coloured(work.get(exercise, "")), waiting)
-            )
+            code = coloured(work.get(exercise, ""))
+            parts.append(_part(cell, exercise, records.get(exercise, {}), tasks.get(name), code, waiting))
     return parts
+
+
+def _tasks(released) -> dict:
+    """The marked cells of a notebook -> the text cell with a heading that stands above each."""
+    found, task = {}, None
+    for cell in released.cells:
+        marks = cell.metadata.get("nbgrader", {})
+        if marks.get("grade"):
+            found[marks["grade_id"]] = task
+        elif (
+            cell.cell_type == "markdown" and not marks.get("solution") and re.search(r"^## ", cell.source, re.MULTILINE)
+        ):
+            task = cell
+    return found
 
 
 def _part(cell, name: str, record: dict, task, work: str, waiting: frozenset[str]) -> Part:
@@ -137,8 +153,8 @@ def _apart(text: str) -> tuple[str, str]:
 
 
 def _title(nb) -> str:
-    first = nb.cells[0].source.partition("\n")[0] if nb.cells else ""
-    return first.lstrip("# ") if first.startswith("# ") else ""
+    found = (cell.source.partition("\n")[0] for cell in nb.cells if cell.source.startswith("# "))
+    return next(found, "").lstrip("# ")
 
 
 def _body(message: str) -> str:

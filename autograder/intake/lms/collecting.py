@@ -3,19 +3,20 @@
 import filecmp
 import shutil
 import tempfile
+import zipfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from dateutil import parser as dates
-
 from autograder import settings
 from autograder.files import write_atomically
+from autograder.intake.guard import reason
 from autograder.intake.lms.downloads import Download, Handed, opened
-from autograder.intake.lms.matching import Whose
+from autograder.intake.lms.matching import Whose, hints
 from autograder.intake.lms.students import Student, rows, students
+from autograder.intake.lms.times import class_zone, when
 from autograder.intake.places import plain, unit_folder
 from autograder.intake.timestamp import read_time
 
@@ -35,7 +36,10 @@ class Collected:
         older: not taken, as what lies there was handed in later.
         late: marked as late, without the time at which they came.
         unmatched: files of which it cannot be told whose they are.
-        attempts: files that a newer attempt of the same student replaces.
+        unread: students whose files cannot be read.
+        large: files that are too large to be taken.
+        untold: students without a time, though a table of times was given.
+        otherwise: files whose name is not the student's, perhaps a group's.
         missing: students of the class who have handed nothing in.
     """
 
@@ -47,7 +51,10 @@ class Collected:
     older: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
-    attempts: list[str] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    large: list[str] = field(default_factory=list)
+    untold: list[str] = field(default_factory=list)
+    otherwise: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
 
@@ -66,52 +73,75 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
         raise settings.KitError(f"it is not known who is in the class: {how}.")
     download, whose = opened(place), Whose(known)
     by_student, unmatched = _by_student(download, whose)
-    said = Collected(unit, download.system, unmatched=sorted({*unmatched, *download.strangers}))
+    said = Collected(unit, download.system, unmatched=sorted({*unmatched, *download.strangers}), large=download.large)
     told = _told(times, whose) if times else {}
     for student, files in sorted(by_student.items()):
-        kept, superseded = _newest(files)
-        said.attempts += [f"{student}: {plain(one.name)}" for one in superseded]
-        at = told.get(student) or max((one.at for one in kept if one.at), default=None)
-        if at is None and any(one.late for one in kept):
-            said.late.append(student)
-        getattr(said, _place(student, unit, kept, at)).append(student)
+        at = told.get(student) or max((one.at for one in files if one.at), default=None)
+        if at is None:
+            said.untold += [student] if times else []
+            said.late += [student] if any(one.late for one in files) else []
+        if download.system == "canvas":
+            said.otherwise += [f"{student}: {plain(one.path)}" for one in files if not whose.knows(one.who[1])]
+        try:
+            getattr(said, _place(student, unit, files, at)).append(student)
+        except (zipfile.BadZipFile, RuntimeError, OSError, NotImplementedError) as error:
+            said.unread.append(f"{student} ({reason(error)})")
     said.missing = [one.id for one in known if not one.left and not _has_handed_in(one, unit)]
     return said
 
 
 def _by_student(download: Download, whose: Whose) -> tuple[dict[str, list[Handed]], list[str]]:
+    """Each student's files, the newest first; and those of which it cannot be told whose they are.
+
+    Two people of one name are told apart by their numbers: where the class's list has the numbers of most, one that it
+    does not have is somebody else's.
+    """
+    numbered = download.system in ("canvas", "moodle")
+    known = [whose.knows(one.who[0]) for one in download.handed]
+    sure = numbered and 2 * sum(known) > len(known)
     found, unmatched = defaultdict(list), []
     for one in download.handed:
-        student = whose.find(one.who)
-        if student is None:
+        student = whose.find(one.who) or _of_a_group(one, download, whose)
+        if student is None or (sure and not whose.knows(one.who[0])):
             unmatched.append(one.path)
         else:
             found[student].append(one)
-    return found, unmatched
+    for student, files in list(found.items()):
+        if numbered and len({one.who[0] for one in files}) > 1:
+            unmatched += [one.path for one in files if not whose.knows(one.who[0])]
+            found[student] = [one for one in files if whose.knows(one.who[0])]
+    return {
+        student: sorted(files, key=lambda one: one.order, reverse=True) for student, files in found.items() if files
+    }, unmatched
 
 
-def _newest(files: list[Handed]) -> tuple[list[Handed], list[Handed]]:
-    """Of each file the newest attempt, and the attempts that it replaces."""
-    newest: dict[str, Handed] = {}
-    for one in sorted(files, key=lambda one: one.order):
-        newest[one.kept_as] = one
-    kept = list(newest.values())
-    return kept, [one for one in files if one not in kept]
+def _of_a_group(one: Handed, download: Download, whose: Whose) -> str | None:
+    """The student behind the name of a group, which Moodle puts in front."""
+    group, _, rest = one.who[-1].partition("-")
+    return whose.find((one.who[0], rest)) if download.system == "moodle" and whose.is_section(group) else None
 
 
 def _told(times: Path, whose: Whose) -> dict[str, datetime]:
     """When each student of a table handed in, in UTC; a time without a zone is this machine's."""
-    found = {}
+    found, zone = {}, class_zone()
     for number, row in enumerate(rows(times), 2):
         said = next((row[name] for name in _WHEN if row.get(name, "-").strip("- ")), "")
-        student = whose.find(value for name, value in row.items() if name not in _WHEN and value)
+        student = whose.find(hints(row))
         if not said or not student:
             continue
         try:
-            at = dates.parse(said)
+            at = when(said)
         except (ValueError, OverflowError):
-            raise settings.KitError(f"{times}, line {number}: {plain(said)!r} is no time.") from None
+            how = "write it as 2026-03-06 17:58"
+            raise settings.KitError(
+                f"{times}, line {number}: {plain(said)!r} is no time that is sure; {how}."
+            ) from None
+        at = at if at.tzinfo else at.replace(tzinfo=zone) if zone else at
         found[student] = at.astimezone(UTC).replace(tzinfo=None)
+    if not found:
+        raise settings.KitError(
+            f"{times} tells no time: it needs a column {_WHEN[0]!r}, and one that names the student."
+        )
     return found
 
 
@@ -123,8 +153,8 @@ def _place(student: str, unit: str, files: list[Handed], at: datetime | None) ->
     with tempfile.TemporaryDirectory(dir=home, prefix=".collecting-") as beside:
         made = Path(beside) / unit
         made.mkdir()
-        for name, one in _named(files, unit):
-            (made / name).write_bytes(one.read())
+        for name, data in _named(files, unit):
+            (made / name).write_bytes(data)
         if at:
             write_atomically(made / STAMP, f"{at:%Y-%m-%d %H:%M:%S.%f} UTC\n")
         if not _holds(folder):
@@ -151,16 +181,19 @@ def put_aside(student: str, unit: str, folder: Path) -> Path:
     return folder.rename(above / str(number))
 
 
-def _named(files: list[Handed], unit: str) -> Iterator[tuple[str, Handed]]:
-    """The name under which each file is kept; a single notebook is called as it was handed out."""
+def _named(files: list[Handed], unit: str) -> Iterator[tuple[str, bytes]]:
+    """The name under which each file is kept, and its bytes; a single notebook is called as it was handed out."""
     notebooks = [one for one in files if one.name.lower().endswith(".ipynb")]
-    taken = set()
+    taken, seen = set(), set()
     for one in files:
+        if (data := one.read()) in seen:
+            continue
+        seen.add(data)
         name = f"{unit}.ipynb" if [one] == notebooks else plain(one.name).lstrip(".").replace("/", "_") or "unnamed"
         while name.lower() in {*taken, STAMP}:
             name = f"_{name}"
         taken.add(name.lower())
-        yield name, one
+        yield name, data
 
 
 def _files(folder: Path) -> list[Path]:
@@ -188,9 +221,12 @@ def told(said: Collected, most: int = 10) -> Iterable[str]:
     yield f"{said.unit}, from {said.system}: {', '.join(counts) or 'nothing'}."
     rest = {
         "older": "older than what is here, and left out",
-        "attempts": "replaced by a later attempt in the same download",
         "late": "marked as late, without the time (`--times FILE` can say it)",
-        "unmatched": "of nobody in the class's list",
+        "untold": "without a time in the table of times",
+        "otherwise": "under another name, perhaps a group's: give it to the other members, too",
+        "unmatched": "of nobody in the class's list, or of one of two",
+        "unread": "cannot be read",
+        "large": "too large to be taken: have their outputs cleared",
         "missing": "missing",
     }
     for key, what in rest.items():

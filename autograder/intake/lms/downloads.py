@@ -3,7 +3,7 @@
 import re
 import zipfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
@@ -16,12 +16,14 @@ LARGEST = 100_000_000  # bytes of a file that is taken
 GRADESCOPE = "submission_metadata.yml"
 # lastfirst[_LATE]_USER_FILE_name.ipynb: names in small letters, Canvas's number of the user, and of the file
 _CANVAS = re.compile(
-    r"(?P<who>.+?)(?P<late>_late)?_(?P<number>\d+)_(?P<file>\d+)_(?P<name>.+)", re.IGNORECASE | re.DOTALL
+    r"(?!(?:late_)?anon_)(?P<who>.+?)(?P<late>_late)?_(?P<number>\d+)_(?P<file>\d+)_(?P<name>.+)",
+    re.IGNORECASE | re.DOTALL,
 )
 # Jane Doe_PARTICIPANT_assignsubmission_file_/name.ipynb, or flat with the name behind it
 _MOODLE = re.compile(
     r"(?P<who>[^/]+)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?/?(?P<name>.+)?", re.DOTALL
 )
+_ANONYMOUS = re.compile(r"(late_)?anon_", re.IGNORECASE)
 _ATTEMPT = re.compile(r"(.+?)(?:-(\d+)| \((\d+)\))?(\.[^.]*)?", re.DOTALL)
 _HIDDEN = re.compile(r"(^|/)(\.|__MACOSX/|__pycache__/)")
 
@@ -48,20 +50,19 @@ class Handed:
     late: bool = False
     order: tuple = ()
 
-    @property
-    def kept_as(self) -> str:
-        """The name without the number of an attempt, by which attempts at one file are told from several files."""
-        stem, _, _, end = _ATTEMPT.fullmatch(self.name).groups()
-        return f"{stem}{end or ''}".lower()
-
 
 @dataclass(frozen=True)
 class Download:
-    """What is in a download, the system that it comes from, and the files of which nothing tells whose they are."""
+    """What is in a download, the system that it comes from, and the files of which nothing tells whose they are.
+
+    Attributes:
+        large: files that are too large to be taken.
+    """
 
     system: str
     handed: list[Handed]
     strangers: list[str]
+    large: list[str] = field(default_factory=list)
 
 
 def opened(place: Path) -> Download:
@@ -70,21 +71,35 @@ def opened(place: Path) -> Download:
     Raises:
         KitError: it cannot be read, or holds no file.
     """
-    files = dict(_files(place))
+    all_files = dict(_files(place))
+    files, large = (
+        {path: one for path, one in all_files.items() if one},
+        [path for path, one in all_files.items() if not one],
+    )
     if not files:
         raise settings.KitError(f"{place} holds no file that somebody handed in.")
+    return replace(_told_apart(files, place), large=large)
+
+
+def _told_apart(files: dict, place: Path) -> Download:
+    """What the names of the files say of the system that they come from."""
     listing = next((path for path in files if PurePosixPath(path).name == GRADESCOPE), None)
     if listing:
         return _gradescope(files, listing)
+    flat = len({PurePosixPath(path).parent for path in files}) == 1  # as Canvas packs them
+    if flat and all(_ANONYMOUS.match(PurePosixPath(path).name) for path in files):
+        raise settings.KitError(
+            f"{place} is of an anonymous assignment: show the names in Canvas and download it again."
+        )
     for system, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS)):
         matched = {path: pattern.fullmatch(_last(path, system)) for path in files}
-        if any(matched.values()):
+        if any(matched.values()) and (system == "moodle" or flat):
             return _by_name(system, files, matched)
     return _by_folder(files)
 
 
-def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """The files of a zip or folder: paths as text, and what reads each."""
+def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
+    """The files of a zip or folder: paths as text, and what reads each; None for one that is too large."""
     if place.is_dir():
         for file in sorted(place.rglob("*")):
             path = file.relative_to(place).as_posix()
@@ -96,8 +111,9 @@ def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
     except (OSError, zipfile.BadZipFile) as error:
         raise settings.KitError(f"{place} is no zip and no folder ({reason(error)}).") from None
     for member in archive.infolist():
-        if not member.is_dir() and not _HIDDEN.search(member.filename) and member.file_size <= LARGEST:
-            yield member.filename, lambda member=member: archive.read(member)
+        if not member.is_dir() and not _HIDDEN.search(member.filename):
+            large = member.file_size > LARGEST
+            yield member.filename, None if large else lambda member=member: archive.read(member)
 
 
 def _last(path: str, system: str) -> str:
@@ -117,7 +133,7 @@ def _by_name(system: str, files: dict, matched: dict) -> Download:
             continue
         found = match.groupdict()
         name = PurePosixPath(found["name"] or path).name
-        order = (_attempt(name), int(found.get("file") or 0))
+        order = (int(found.get("file") or 0), _attempt(name))
         who = (found["number"], found["who"])
         handed.append(Handed(path, name, who, files[path], late=bool(found.get("late")), order=order))
     return Download(system, handed, strangers)
@@ -167,10 +183,13 @@ _Plain.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def _by_folder(files: dict) -> Download:
-    """A folder for each student, called after the student."""
+    """A folder for each student, called after the student; one around them all does not count."""
+    parts = {path: PurePosixPath(path).parts for path in files}
+    if len({one[0] for one in parts.values()}) == 1 and all(len(one) > 2 for one in parts.values()):
+        parts = {path: one[1:] for path, one in parts.items()}
     handed = [
-        Handed(path, PurePosixPath(path).name, (PurePosixPath(path).parts[0],), files[path], order=(_attempt(path),))
-        for path in files
-        if len(PurePosixPath(path).parts) > 1
+        Handed(path, one[-1], (one[0],), files[path], order=(_attempt(one[-1]),))
+        for path, one in parts.items()
+        if len(one) > 1
     ]
-    return Download("folders", handed, [path for path in files if len(PurePosixPath(path).parts) == 1])
+    return Download("folders", handed, [path for path, one in parts.items() if len(one) == 1])

@@ -93,32 +93,51 @@ def read(file: Path) -> list[Student]:
     return found
 
 
-def rows(file: Path) -> list[dict[str, str]]:
-    """The rows of a table as an LMS or a spreadsheet exports it; columns are called in small letters.
+def decoded(file: Path) -> tuple[str, str]:
+    """A table's text and what separates its columns, as an LMS or a spreadsheet exports it.
 
     Raises:
-        KitError: the file cannot be read as a table.
+        KitError: the file is no table of text.
     """
     data = file.read_bytes()
     for encoding in ("utf-16",) if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ("utf-8-sig", "cp1252"):
         try:
             text = data.decode(encoding)
-            break
+            return text, max(",;\t", key=text.partition("\n")[0].count)
         except UnicodeDecodeError:
             continue
-    else:
-        raise settings.KitError(f"{file} is no table of text: export it as CSV.")
-    head = text.partition("\n")[0]
-    delimiter = max(",;\t", key=head.count)
-    table = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    raise settings.KitError(f"{file} is no table of text: export it as CSV.")
+
+
+def lines(file: Path) -> list[list[str]]:
+    """A table's lines, the one with the columns' names first.
+
+    Raises:
+        KitError: the file cannot be read as a table.
+    """
+    text, delimiter = decoded(file)
     try:
-        return [{(name or "").strip().lower(): _text(value) for name, value in row.items()} for row in table]
+        return [line for line in csv.reader(io.StringIO(text, newline=""), delimiter=delimiter) if line]
     except csv.Error as error:
         raise settings.KitError(f"{file} cannot be read as a table ({error}).") from None
 
 
-def _text(value) -> str:
-    return value.strip() if isinstance(value, str) else ""
+def rows(file: Path) -> list[dict[str, str]]:
+    """The rows of a table; columns are called in small letters.
+
+    Raises:
+        KitError: the file cannot be read as a table.
+    """
+    head, *rest = lines(file) or [[]]
+    return [as_row(head, line) for line in rest]
+
+
+def as_row(head: list[str], line: list[str]) -> dict[str, str]:
+    """One line of a table by its columns' names in small letters; of two of one name, the first."""
+    found: dict[str, str] = {}
+    for name, value in zip(head, line):
+        found.setdefault(name.strip().lower(), value.strip())
+    return found
 
 
 def _first(row: dict[str, str], names: Iterable[str]) -> str:
@@ -127,6 +146,8 @@ def _first(row: dict[str, str], names: Iterable[str]) -> str:
 
 def _student(row: dict[str, str]) -> Student | None:
     """The student of one row; None for a row that is none."""
+    if row.get("role", "student").lower() in ("instructor", "ta", "reader", "teacher"):
+        return None
     name = _first(row, _NAMES) or f"{_first(row, _FIRST)} {_first(row, _LAST)}".strip()
     email = _first(row, _EMAILS)
     canvas = "student" in row  # the gradebook of Canvas, in which ID is a number of its own
@@ -155,13 +176,32 @@ def write(found: Iterable[Student]) -> Path:
     return write_atomically(roster_file(), out.getvalue())
 
 
+def _recognised(known: list[Student], new: list[Student]) -> dict[str, Student]:
+    """A newer list by the ids that the class has: another system calls the same student by another id.
+
+    Raises:
+        KitError: two rows are the same student.
+    """
+    from autograder.intake.lms.matching import Whose  # which reads students itself
+
+    whose, ids, found = Whose(known), {one.id for one in known}, {}
+    for one in new:
+        same = None if one.id in ids else whose.find((one.id, *one.also, one.email, one.name))
+        whoever = replace(one, id=same, also=(*one.also, one.id)) if same else one
+        if whoever.id in found:
+            both = f"{found[whoever.id].name or found[whoever.id].id}, {one.name or one.id}"
+            raise settings.KitError(f"two rows of the list are the same student, {whoever.id}: {both}.")
+        found[whoever.id] = whoever
+    return found
+
+
 def merged(known: list[Student], new: list[Student]) -> tuple[list[Student], list[str]]:
     """A class after a newer list: new students are added, known ones are brought up to date, nobody is removed.
 
     Returns:
         the students, and sentences on what has changed.
     """
-    before, after = {one.id: one for one in known}, {one.id: one for one in new}
+    before, after = {one.id: one for one in known}, _recognised(known, new)
     whole = {}
     for id, old in before.items():
         fresh = after.get(id, old)
@@ -170,10 +210,14 @@ def merged(known: list[Student], new: list[Student]) -> tuple[list[Student], lis
             **{field: getattr(fresh, field) or getattr(old, field) for field in ("name", "email", "section")},
             also=tuple(dict.fromkeys(old.also + fresh.also)),
         )
+    back = [id for id, one in before.items() if one.left and id in after]
     added = [one for id, one in after.items() if id not in before]
     whole |= {one.id: one for one in added}
     gone = [one.id for id, one in before.items() if id not in after and not one.left]
     said = [f"{len(added)} new: {listed([one.id for one in added])}."] if added else []
+    if back:
+        had, how = "is" if len(back) == 1 else "are", "`roster --restore ID` takes a student in again."
+        said.append(f"{listed(back)} had left and {had} in this list again; {how}")
     if known and gone:
         verb, stays = ("is", "stays") if len(gone) == 1 else ("are", "stay")
         how = "`roster --remove ID` takes a student out."
