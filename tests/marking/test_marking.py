@@ -12,10 +12,11 @@ from browser import offline_browser, screenshot
 from conftest import UNIT
 from nbgrader.api import Gradebook
 
+from autograder import settings
 from autograder.marking.questions import answers, key, questions
-from autograder.marking.server import page, server, take
+from autograder.marking.server import _row, page, server, take
 
-CELL = "written_scaling"
+CELL, WHO = "written_scaling", "right-with-loops"
 
 
 @pytest.fixture
@@ -33,9 +34,23 @@ def grade(folder, student):
         return found.manual_score, found.needs_manual_grade, comment
 
 
-def form(student, *points, comment=""):
-    name = key(student)
-    return {**{f"{name}.{place}": [value] for place, value in enumerate(points)}, f"{name}.comment": [comment]}
+def form(student, *points, comment="", tab=None):
+    """What a browser sends of one student: what was chosen, and what the tab had shown."""
+    name, tab = key(student), tab or shown_now(student)
+    chosen = [*points, *tab["chosen"][len(points) :]]
+    hidden = {f"{name}.{what}": [tab[what]] for what in ("was", "shown")}
+    fields = {f"{name}.{place}": [value] for place, value in enumerate(chosen) if value}
+    return {**fields, **hidden, f"{name}.comment": [comment or tab["comment"]]}
+
+
+def shown_now(student):
+    (question,) = questions(UNIT)
+    return next(_row(one, question, {}) for one in answers(UNIT, question) if one.student == student)
+
+
+def entered(*told, **more):
+    (question,) = questions(UNIT)
+    return take(UNIT, question, form(*told, **more))[0]
 
 
 @pytest.mark.parametrize("unit", ["01", "04", "09", "13", "17"])
@@ -55,33 +70,60 @@ def test_answers_are_shown_without_names_and_the_solution_stays_out(marked):
 
 def test_a_mark_is_entered_with_its_comment_and_can_be_changed(marked):
     (question,) = questions(UNIT)
-    assert take(UNIT, question, form("right-with-loops", "1", "0.5", comment="Why not D?")) == 1
-    assert grade(marked, "right-with-loops") == (1.5, False, "Why not D?")
-    assert take(UNIT, question, form("right-with-loops", "1", "0.5", comment="Why not D?")) == 0
-    assert take(UNIT, question, form("right-with-loops", "1", "1")) == 1
-    assert grade(marked, "right-with-loops")[:2] == (2.0, False)
-    (one,) = [one for one in answers(UNIT, question) if one.student == "right-with-loops"]
-    assert one.given == (1.0, 1.0) and one.score == 2
+    assert entered(WHO, "1", "0.5", comment="Why not D?") == 1
+    assert grade(marked, WHO) == (1.5, False, "Why not D?")
+    assert entered(WHO) == 0  # not touched
+    assert entered(WHO, "1", "1") == 1 and grade(marked, WHO) == (2.0, False, "Why not D?")
+    (one,) = [one for one in answers(UNIT, question) if one.student == WHO]
+    assert one.given == (1.0, 1.0) and one.score == 2 and not one.waiting
 
 
 @pytest.mark.parametrize("points", [("1",), ("", "1"), ()])
-def test_an_answer_without_all_its_points_is_left_alone(marked, points):
+def test_an_answer_without_all_its_points_is_left_alone_and_stays_on_the_page(marked, points):
     (question,) = questions(UNIT)
-    assert take(UNIT, question, form("right-with-loops", *points)) == 0
-    assert grade(marked, "right-with-loops")[0] is None
+    count, left, _ = take(UNIT, question, form(WHO, *points, comment="half"))
+    assert count == 0 and grade(marked, WHO)[0] is None
+    assert "half" in page(UNIT, CELL, typed=left)
 
 
 def test_points_stay_within_the_criterion(marked):
-    (question,) = questions(UNIT)
-    take(UNIT, question, form("right-with-loops", "99", "-4"))
-    assert grade(marked, "right-with-loops")[0] == 1
+    entered(WHO, "99", "-4")
+    assert grade(marked, WHO)[0] == 1
 
 
-def test_marks_survive_grading_again(marked, kit):
+def test_a_mark_given_in_formgrader_stands(marked):
+    entered(WHO, "1", "0.5")
+    with Gradebook(f"sqlite:///{marked / 'gradebook.db'}") as gradebook:
+        gradebook.find_grade(CELL, UNIT, UNIT, WHO).manual_score = 2.0
+        gradebook.db.commit()
+    assert shown_now(WHO)["chosen"] == ["", ""]  # nothing is preselected that is not the mark
+    assert entered(WHO) == 0 and grade(marked, WHO)[0] == 2
+
+
+def test_an_older_tab_undoes_nothing(marked):
     (question,) = questions(UNIT)
-    take(UNIT, question, form("right-with-loops", "1", "0.5"))
-    assert kit("grade", UNIT, "--student", "right-with-loops", COURSE_CLASS=str(marked)).returncode == 0
-    assert grade(marked, "right-with-loops")[0] == 1.5
+    entered(WHO, "1", "0.5")
+    old = shown_now(WHO)
+    entered(WHO, "1", "1")
+    assert take(UNIT, question, form(WHO, tab=old))[0] == 0  # not touched there
+    assert take(UNIT, question, form(WHO, "0", "0", tab=old))[::2] == (0, 1)  # touched, but changed elsewhere meanwhile
+    assert grade(marked, WHO)[0] == 2
+
+
+def test_marks_survive_grading_again_and_are_looked_at_again(marked, kit):
+    (question,) = questions(UNIT)
+    entered(WHO, "1", "0.5")
+    assert kit("grade", UNIT, "--student", WHO, COURSE_CLASS=str(marked)).returncode == 0
+    assert grade(marked, WHO)[0] == 1.5
+    (one,) = [one for one in answers(UNIT, question) if one.student == WHO]
+    assert one.waiting and one.given == (1.0, 0.5)  # the text is the same
+
+
+def test_a_damaged_file_of_points_is_told(marked):
+    (marked / "marking").mkdir()
+    (marked / "marking" / f"{UNIT}.json").write_text("{")
+    with pytest.raises(settings.KitError, match="damaged"):
+        page(UNIT, CELL)
 
 
 @pytest.fixture

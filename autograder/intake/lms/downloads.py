@@ -183,12 +183,10 @@ _Plain.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def _by_folder(files: dict) -> Download:
-    """A folder for each student, called after the student; one around them all does not count."""
+    """A folder for each student, called after the student, wherever it lies; folders that mean nobody do not count."""
     parts = {path: PurePosixPath(path).parts for path in files}
-    if len({one[0] for one in parts.values()}) == 1 and all(len(one) > 2 for one in parts.values()):
-        parts = {path: one[1:] for path, one in parts.items()}
     handed = [
-        Handed(path, one[-1], (one[0],), files[path], order=(_attempt(one[-1]),))
+        Handed(path, one[-1], one[:-1], files[path], order=(_attempt(one[-1]),))
         for path, one in parts.items()
         if len(one) > 1
     ]

@@ -8,6 +8,7 @@ from conftest import UNIT
 
 from autograder import settings
 from autograder.intake.lms import collecting, students
+from autograder.intake.lms.times import when as when_said
 from autograder.intake.timestamp import read_time
 
 CANVAS = """Student,ID,SIS User ID,SIS Login ID,Section,04 (77)
@@ -99,8 +100,8 @@ def test_canvas(class_folder, roster, pack):
     roster(CANVAS)
     place = pack(
         {
-            "doejane_4711_900_04_attention_layer.ipynb": "first",
             "doejane_4711_950_04_attention_layer-1.ipynb": "second",
+            "doejane_4711_949_copy.ipynb": "second",
             "vanderbergpiet_LATE_4712_901_my work.ipynb": "late",
             "vanderbergpiet_LATE_4712_902_data.csv": "1,2",
             "strangerann_9999_903_04.ipynb": "?",
@@ -109,12 +110,83 @@ def test_canvas(class_folder, roster, pack):
     )
     said = collecting.collect(UNIT, place)
     assert said.system == "canvas" and said.new == ["jdoe", "pberg"]
-    assert handed_in(class_folder, "jdoe") == "second" and said.attempts == ["jdoe: 04_attention_layer.ipynb"]
+    (kept,) = (class_folder / "submitted" / "jdoe" / UNIT).iterdir()  # the same bytes once
+    assert kept.read_text() == "second"
     assert handed_in(class_folder, "pberg") == "late" and handed_in(class_folder, "pberg", "data.csv") == "1,2"
     assert said.late == ["pberg"] and when(class_folder, "pberg") is None
     assert said.unmatched == ["strangerann_9999_903_04.ipynb"] and said.missing == ["aozturk"]
     lines = "\n".join(collecting.told(said))
     assert "2 new" in lines and "1 missing: aozturk" in lines and "strangerann" in lines
+
+
+def test_files_of_one_name_in_several_folders_are_all_kept(class_folder, roster, tmp_path):
+    roster(CANVAS)
+    for folder, text in ((".", "done"), ("backup", "empty")):
+        (tmp_path / "in" / "jdoe" / folder).mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / "jdoe" / folder / "04.ipynb").write_text(text)
+    collecting.collect(UNIT, tmp_path / "in")
+    found = (class_folder / "submitted" / "jdoe" / UNIT).iterdir()
+    assert sorted(file.read_text() for file in found) == ["done", "empty"]
+
+
+def test_a_namesake_who_is_not_in_the_class_gets_nobodys_place(class_folder, roster, pack):
+    roster(CANVAS)
+    said = collecting.collect(UNIT, pack({"doejane_4711_1_a.ipynb": "ours", "doejane_999_2_a.ipynb": "theirs"}))
+    assert said.unmatched == ["doejane_999_2_a.ipynb"] and handed_in(class_folder, "jdoe") == "ours"
+
+
+def test_two_of_one_name_without_numbers_in_the_list_are_told_and_not_guessed(roster, pack):
+    roster("id,name\njdoe,Jane Doe\n")
+    said = collecting.collect(UNIT, pack({"doejane_1_1_a.ipynb": "a", "doejane_2_2_a.ipynb": "b"}))
+    assert said.new == [] and len(said.unmatched) == 2
+
+
+def test_an_anonymous_download_is_called_that(roster, pack):
+    roster(CANVAS)
+    with pytest.raises(settings.KitError, match="anonymous"):
+        collecting.collect(UNIT, pack({"anon_aB3xZ_67890_04.ipynb": "?"}))
+
+
+def test_a_file_in_moodles_group_mode_reaches_its_student(class_folder, roster, pack):
+    roster(MOODLE)
+    said = collecting.collect(UNIT, pack({"Mon-Jane Doe_777_assignsubmission_file/04.ipynb": "jane"}))
+    assert said.new == ["jdoe"] and handed_in(class_folder, "jdoe") == "jane"
+
+
+def test_a_list_of_another_system_makes_no_second_students(roster):
+    roster(CANVAS)
+    rows = "Jane,Doe,30001,j@x.example,Student\nTom,Teach,t,t@x.example,Instructor\n"
+    said = roster(f"First Name,Last Name,SID,Email,Role\n{rows}")
+    found = {one.id: one for one in students.students()}
+    assert [*found] == ALL and found["jdoe"].email == "j@x.example" and "30001" in found["jdoe"].also
+    assert not any("new" in one for one in said)
+
+
+@pytest.mark.parametrize(
+    ("said", "hour"),
+    [
+        ("2026-03-06 17:58", 17),
+        ("06.03.2026 17:58", 17),
+        ("Friday, 6 March 2026, 5:58 PM", 17),
+        ("06/03/2026 17:58", None),
+        ("18:00", None),
+        ("12", None),
+        ("2026-03-06 17:58 EST", None),
+    ],
+)
+def test_a_time_that_could_be_two_is_refused(said, hour):
+    if hour is None:
+        with pytest.raises(ValueError):
+            when_said(said)
+    else:
+        assert when_said(said) == datetime(2026, 3, 6, hour, 58)
+
+
+def test_a_table_without_times_is_told(roster, pack, tmp_path):
+    roster(CANVAS)
+    (tmp_path / "t.csv").write_text("Full name,Zuletzt\nJane Doe,2026-03-06 17:58\n")
+    with pytest.raises(settings.KitError, match="tells no time"):
+        collecting.collect(UNIT, pack({"doejane_4711_1_a.ipynb": ""}), tmp_path / "t.csv")
 
 
 def test_a_number_that_is_another_students_id_decides_nothing(class_folder, roster, pack):
