@@ -60,8 +60,9 @@ def test_python_versions_agree():
     assert "(3, 11) <= sys.version_info[:2] <= (3, 13)" in makefile
 
 
-THROUGH = {  # what the packages that are required cannot do without: Jupyter's and nbgrader's parts, matplotlib's pictures
+THROUGH = {  # what the packages that are required cannot do without: parts of Jupyter, nbgrader, matplotlib and dask
     "IPython", "bs4", "jupyter_core", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy", "PIL",
+    "pygments", "dateutil", "yaml",
 }  # fmt: skip
 DISTRIBUTED_AS = {"sklearn": "scikit-learn"}
 
