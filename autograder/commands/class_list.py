@@ -40,10 +40,11 @@ def add(verb) -> None:
 def _roster(options):
     from autograder.gradebook.store import enrol
     from autograder.intake.lms import students
+    from autograder.intake.lms.merging import merged
 
     known, said = students.students(), []
     if options.file:
-        known, said = students.merged(known, students.read(options.file))
+        known, said = merged(known, students.read(options.file))
     for names, gone in ((options.remove, True), (options.restore, False)):
         for name in names:
             known[_place(known, name)] = replace(known[_place(known, name)], left=gone)

@@ -12,6 +12,7 @@ from autograder.gradebook import store
 from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file, load_outcomes
+from autograder.grading.summary import BY_HAND
 from autograder.grading.task import task
 from autograder.grading.workers.handing_out import grade_all
 from autograder.intake.marked_cells import with_plain_cells
@@ -171,7 +172,7 @@ def table(records: list[dict]) -> str:
     lines += [f"{number} {name} ({_points(records, name)})" for number, name in zip(short, exercises)]
     left = [f"{one['student']} {one['exercise']}" for one in records if one["state"] == "unjudged"]
     if left:
-        lines += ["", f"to be marked by hand in formgrader, since grading could not run them: {', '.join(left)}"]
+        lines += ["", f"{BY_HAND}: {', '.join(left)}"]
     used = sorted({one["sandbox"] for one in records} - {""})
     return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 

@@ -5,16 +5,17 @@ from collections.abc import Mapping
 from statistics import mean, median
 
 from autograder.gradebook.marks import Lateness
+from autograder.grading.examined import UNJUDGED
 from autograder.intake.places import listed
 from autograder.sandbox import levels
 
+BY_HAND = "to be marked by hand in formgrader, since grading could not run them"
 _STATES = {  # told when it is not "graded"
     "missing": "handed nothing in",
     "malformed": "handed in a file that cannot be read",
     "other_notebook": "handed in another notebook",
     "timeout": "took too long somewhere",
     "killed": "ended the process somewhere",
-    "unjudged": "have an exercise to be marked by hand",
 }
 
 
@@ -68,7 +69,8 @@ def _needing(rows: Mapping[str, list[dict]]) -> list[str]:
         students = sorted(student for student, own in rows.items() if any(one["state"] == state for one in own))
         if students:
             lines.append(f"{len(students)} {what}: {listed(students)}")
-    return lines
+    left = [f"{one['student']} {one['exercise']}" for own in rows.values() for one in own if one["state"] == UNJUDGED]
+    return lines + ([f"{BY_HAND}: {', '.join(left)}"] if left else [])
 
 
 def _late(late: Mapping[str, Lateness]) -> list[str]:

@@ -8,6 +8,7 @@ from conftest import UNIT
 
 from autograder import settings
 from autograder.intake.lms import collecting, students
+from autograder.intake.lms.merging import merged
 from autograder.intake.lms.times import when as when_said
 from autograder.intake.timestamp import read_time
 
@@ -40,7 +41,7 @@ def roster(class_folder, tmp_path):
     def enter(text: str):
         file = tmp_path / "list.csv"
         file.write_text(text, encoding="utf-8")
-        whole, said = students.merged(students.students(), students.read(file))
+        whole, said = merged(students.students(), students.read(file))
         students.write(whole)
         return said
 
