@@ -11,7 +11,7 @@ CANVAS = (
     '"Loops, Right",1,right-with-loops,A,,keep me\n'
     '"Nobody, Ann",2,ann,A,,\n'
 )
-MOODLE = "Identifier,Full name,Email address,Grade,Maximum Grade\nParticipant 5,x,scale-forgotten@uni.example,,20.00\n"
+MOODLE = "Identifier,Full name,Email address,Grade,Maximum Grade\nParticipant 5,scale-forgotten,x@uni.example,,20.00\n"
 
 
 @pytest.fixture(scope="module")
