@@ -18,6 +18,13 @@ class Lateness:
     penalty: float
 
 
+def _of_the_class(gradebook, unit: str) -> list:
+    """The submissions of a unit in the order of the students' names, without those of students who have left."""
+    gone = left()
+    found = [one for one in gradebook.assignment_submissions(unit) if one.student_id not in gone]
+    return sorted(found, key=lambda one: one.student_id)
+
+
 def lateness(unit: str) -> dict[str, Lateness]:
     """Of each student whose work came after the due date, or who lost points for it.
 
@@ -25,13 +32,9 @@ def lateness(unit: str) -> dict[str, Lateness]:
         KitError: the gradebook cannot be used, or stays locked.
     """
 
-    gone = left()
-
     def read(gradebook):
         found = {}
-        for one in gradebook.assignment_submissions(unit):
-            if one.student_id in gone:
-                continue
+        for one in _of_the_class(gradebook, unit):
             granted, due = one.extension or timedelta(0), one.assignment.duedate
             penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
             if penalty or (due and one.timestamp and one.timestamp > due):
@@ -58,13 +61,10 @@ def marks(unit: str) -> dict[str, Marks]:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
-    gone = left()
 
     def read(gradebook):
         found = {}
-        for one in sorted(gradebook.assignment_submissions(unit), key=lambda one: one.student_id):
-            if one.student_id in gone:
-                continue
+        for one in _of_the_class(gradebook, unit):
             grades = [grade for notebook in one.notebooks for grade in notebook.grades]
             open_ones = {grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None}
             cells = {grade.name: None if grade.name in open_ones else grade.score for grade in grades}
