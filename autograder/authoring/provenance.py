@@ -7,6 +7,7 @@ import tokenize
 from pathlib import Path
 
 from autograder import settings
+from autograder.authoring.address import PLACEHOLDER, with_address
 from autograder.import_graph import closure
 
 KEY = "made_from"  # in a lesson's metadata
@@ -16,12 +17,14 @@ def made_from(twin: Path, nb, apart: Path | None = None) -> str:
     """A digest of a lesson's code cells, of the course's modules that they import, their kept weights, its stored runs
     and the pinned packages.
 
-    Comments do not count, nor do docstrings of modules, nor does a lesson's prose; nor modules in the folder `apart`.
+    Comments do not count, nor do docstrings of modules, nor does a lesson's prose or the course's address; nor modules in the
+    folder `apart`.
     """
     digest = hashlib.sha256()
     for cell in nb.cells:
         if cell.cell_type == "code":
-            digest.update(_squeezed(_without_comments(cell.source)).encode() + b"\0")
+            code = with_address(cell.source, twin.stem, PLACEHOLDER)
+            digest.update(_squeezed(_without_comments(code)).encode() + b"\0")
     for file in closure([twin]):
         if file != twin and not (apart and file.is_relative_to(apart)):
             digest.update(_meaning(file).encode() + b"\0")

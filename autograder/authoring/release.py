@@ -8,7 +8,8 @@ from nbgrader.converters import GenerateAssignment
 from nbgrader.converters.base import NbGraderException
 
 from autograder import settings
-from autograder.authoring.bundle import bundle, zipped
+from autograder.authoring.address import repository, write_address
+from autograder.authoring.bundle import bundle, write_zip
 from autograder.gradebook.nbgrader_configuration import checked, configuration
 from autograder.gradebook.store import course_directory, open_gradebook, quiet
 
@@ -17,6 +18,8 @@ MANIFEST = ".attention-course.json"
 
 def release(unit: str, publish: Path | None = None) -> list[str]:
     """Writes `assignments/<unit>`, enters the unit in the gradebook, and writes the student bundle.
+
+    If pyproject.toml names another address of the course than the notebooks, they are given that one first.
 
     Args:
         publish: a folder that becomes the students' repository; only files that an earlier release wrote there, and
@@ -27,8 +30,18 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
     """
     with open_gradebook():
         pass  # an unusable gradebook is told before anything is written
-    lines = [str(generate(unit, known=True)), str(_write_zip(bundle()))]
-    return lines + ([str(_publish(bundle(), publish))] if publish else [])
+    changed = write_address()
+    lines = [f"{len(changed)} files now name {repository()}"] if changed else []
+    lines.append(str(generate(unit, known=True)))
+    files = bundle()
+    lines.append(str(write_zip(files, settings.class_folder() / "release" / "attention-course.zip")))
+    if publish:
+        lines.append(str(_publish(files, publish)))
+        if settings.address() is None:
+            lines.append(
+                "A notebook alone, as in Colab, cannot fetch the course yet: pyproject.toml names no repository."
+            )
+    return lines
 
 
 def generate(unit: str, known: bool = False) -> Path:
@@ -50,13 +63,6 @@ def generate(unit: str, known: bool = False) -> Path:
     return settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
 
 
-def _write_zip(files: dict[str, bytes]) -> Path:
-    target = settings.class_folder() / "release" / "attention-course.zip"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(zipped(tuple(files.items())))
-    return target
-
-
 def _publish(files: dict[str, bytes], folder: Path) -> Path:
     manifest = folder / MANIFEST
     known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
@@ -64,10 +70,12 @@ def _publish(files: dict[str, bytes], folder: Path) -> Path:
         there = folder / name
         if there.exists() and _digest(there.read_bytes()) not in (known.get(name), _digest(files[name])):
             raise settings.KitError(f"{there} was not written by a release, or was changed since; move it away first.")
-    for name, data in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(data)
     digests = {name: _digest(data) for name, data in files.items()}
+    for name, data in files.items():
+        there = folder / name
+        if not there.exists() or _digest(there.read_bytes()) != digests[name]:  # else it keeps its date
+            there.parent.mkdir(parents=True, exist_ok=True)
+            there.write_bytes(data)
     manifest.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return folder
 

@@ -42,9 +42,12 @@ def add(verb) -> None:
 def _release(options):
     from autograder.authoring.release import release
 
+    said = set()  # what is written for all units is told once
     for unit in find_units(options.units):
         for line in release(unit, options.publish):
-            print(line)
+            if line not in said:
+                print(line, flush=True)
+            said.add(line)
 
 
 def _audit(options):

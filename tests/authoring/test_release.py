@@ -3,8 +3,10 @@
 import ast
 import inspect
 import io
+import os
 import re
 import zipfile
+from datetime import datetime
 from functools import cache
 
 import nbformat
@@ -14,7 +16,7 @@ from nbclient import NotebookClient
 from nbgrader.validator import Validator
 
 from autograder import settings
-from autograder.authoring.release import bundle
+from autograder.authoring.bundle import bundle, write_zip
 from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
 
@@ -98,7 +100,9 @@ def test_no_marker_of_the_instructors_side_is_given_out():
 
 def test_the_bundle_holds_no_instructors_file():
     assert all(
-        name.startswith(("utils/", "assignments/", "notebooks/", "requirements.txt", "README.md", "docs/glossary.md"))
+        name.startswith(
+            ("utils/", "assignments/", "notebooks/", "milestones/", "requirements.txt", "README.md", "docs/glossary.md")
+        )
         for name in FILES
     )
     assert f"assignments/{UNIT}/{UNIT}.ipynb" in FILES and f"notebooks/{UNIT}.ipynb" in FILES
@@ -121,14 +125,45 @@ def test_release_packs_the_bundle_the_same_way_twice(kit, class_folder):
     assert archive.read_bytes() == first
     with zipfile.ZipFile(archive) as opened:
         assert {name.removeprefix("attention-course/") for name in opened.namelist()} == set(FILES)
+        assert {one.date_time[0] for one in opened.infolist()} == {datetime.now().year}
+
+
+def dates(file) -> dict[str, str]:
+    with zipfile.ZipFile(file) as opened:
+        return {one.filename.partition("/")[2]: datetime(*one.date_time).isoformat() for one in opened.infolist()}
+
+
+def test_in_the_zip_a_file_has_the_date_of_its_last_change(tmp_path, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    first = write_zip({"README.md": b"read", "notes.md": b"old"}, tmp_path / "first.zip")
+    assert dates(first) == dict.fromkeys(["README.md", "notes.md"], "2023-11-14T22:13:20")
+    again = write_zip({"README.md": b"read", "notes.md": b"old"}, tmp_path / "elsewhere" / "again.zip")
+    assert again.read_bytes() == first.read_bytes()
+
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1800000000")
+    write_zip({"README.md": b"read", "notes.md": b"new", "more.md": b""}, first)
+    new = "2027-01-15T08:00:00"
+    assert dates(first) == {"README.md": "2023-11-14T22:13:20", "notes.md": new, "more.md": new}
+
+
+def test_a_zip_without_dates_or_half_written_is_packed_anew(tmp_path):
+    old = tmp_path / "old.zip"
+    with zipfile.ZipFile(old, "w") as opened:
+        opened.writestr(zipfile.ZipInfo("attention-course/README.md"), b"read")
+    assert dates(old)["README.md"].startswith("1980")
+    assert not dates(write_zip({"README.md": b"read"}, old))["README.md"].startswith("1980")
+    old.write_bytes(old.read_bytes()[:40])
+    assert set(dates(write_zip({"README.md": b"read"}, old))) == {"README.md"}
 
 
 def test_publishing_updates_its_own_files_and_leaves_all_others(kit, tmp_path):
     target = tmp_path / "students"
     assert kit("release", UNIT, "--publish", target).returncode == 0
     (target / "notes.txt").write_text("mine")
+    written = os.stat(target / "README.md").st_mtime_ns
     assert kit("release", UNIT, "--publish", target).returncode == 0
     assert (target / "notes.txt").read_text() == "mine"
+    assert os.stat(target / "README.md").st_mtime_ns == written, "what has not changed keeps its date"
 
     (target / "README.md").write_text("changed by hand")
     refused = kit("release", UNIT, "--publish", target)

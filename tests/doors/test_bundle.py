@@ -10,10 +10,14 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from browser import CONNECTED, Copy, chromium, own_environment, running_browser, running_lab, screenshot
 from conftest import ROOT, UNIT
 
 from autograder import settings
 from autograder.authoring.release import bundle
+from autograder.intake.notebook_file import MAX_CELL, MAX_CELLS, MAX_SOURCE
+from autograder.intake.places import MAX_BYTES
+from autograder.sandbox.limits import limits_of
 
 pytestmark = pytest.mark.xdist_group("a student's environment")  # making it takes longer than all the tests
 
@@ -121,6 +125,58 @@ def test_checks_and_validation_work_from_the_bundle(student):
     (folder / "solved.ipynb").write_text(solved.replace("### END HIDDEN TESTS\\n", ""))
     ran = python(student, "-m", "nbgrader", "validate", "solved.ipynb", cwd=folder)
     assert "Success! Your notebook passes all the tests." in ran.stdout, ran.stdout
+
+
+@pytest.fixture(scope="module")
+def lab(student):
+    """JupyterLab as the README starts it, without the step that hides the instructors' tools and, once asked, with it."""
+    chromium()
+    home = student / "home"
+    here = {**own_environment(home), "PATH": os.pathsep.join([str(student / "venv/bin"), os.environ["PATH"]])}
+    return Copy(student / "attention-course", here, str(student / "venv/bin/python"))
+
+
+def tools(page) -> set[str]:
+    """What of nbgrader a page of JupyterLab shows: its menu, its panel, and its commands."""
+    page.get_by_role("menuitem", name="Help", exact=True).wait_for()
+    page.locator(".jp-Launcher, .jp-Notebook").first.wait_for()
+    shown = page.locator(".lm-MenuBar-itemLabel").all_inner_texts()
+    shown += [tab.get_attribute("title") or "" for tab in page.locator(".lm-TabBar-tab").all()]
+    shown += page.evaluate("window.jupyterapp.commands.listCommands()")
+    return {one for one in shown if "nbgrader" in one.lower()}
+
+
+@pytest.mark.browser
+def test_students_meet_no_tool_of_instructors_in_jupyterlab(student, lab):
+    steps = re.search(r"```\n(python3 -m venv .*?)```", (lab.folder / "README.md").read_text("utf-8"), re.DOTALL)[1]
+    hide = next(line.split() for line in steps.splitlines() if "utils.lab" in line)
+    with running_lab(lab) as address, running_browser(address) as browser:
+        page = browser.context.new_page()
+        page.goto(f"{address}/lab")
+        page.get_by_role("menuitem", name="Nbgrader", exact=True).wait_for()
+        assert "Nbgrader Create Assignment" in tools(page), "that is what is to be hidden"
+
+        hidden = python(student, *hide[1:], cwd=lab.folder)
+        assert hidden.returncode == 0 and "Validate" in hidden.stdout, hidden.stderr
+        page.goto(f"{address}/lab/tree/assignments/{UNIT}/{UNIT}.ipynb")
+        page.locator(".validate-button").wait_for()
+        page.wait_for_function(CONNECTED)
+        screenshot(page, "students-lab")
+        assert tools(page) == set()
+        page.locator(".validate-button").click()
+        dialog = page.locator(".jp-Dialog", has_text="Validation Results")
+        dialog.wait_for()
+        assert "Not written yet" in dialog.inner_text() and "Traceback" not in dialog.inner_text()
+
+
+def test_the_limits_that_the_students_guide_names_are_those_of_grading():
+    guide, limits = bundle()["README.md"].decode(), limits_of(UNIT)
+    said = re.search(r"\| time \| (\d+) seconds for each cell, (\d+) for the whole", guide)
+    assert [int(one) for one in said.groups()] == [limits.cell_seconds, limits.submission_seconds]
+    assert f"| memory | {limits.memory_bytes >> 30} GB," in guide
+    assert f"a scratch folder of {limits.disk_bytes >> 20} MB" in guide
+    assert f"| {MAX_SOURCE // 10**6} MB of text, {MAX_CELL // 10**3} kB in a cell, {MAX_CELLS:,} cells;" in guide
+    assert f"a file above {MAX_BYTES // 10**6} MB" in guide
 
 
 def test_the_bundle_installs_nothing_of_the_instructors(student):

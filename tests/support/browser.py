@@ -51,6 +51,7 @@ class Copy:
 
     folder: Path
     environment: dict[str, str]
+    python: str = sys.executable
 
     @classmethod
     def make(cls, place: Path, **variables: str) -> "Copy":
@@ -73,7 +74,7 @@ class Copy:
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess:
         """Runs the kit's command line in the copy."""
-        command = [sys.executable, "-m", "autograder", *arguments]
+        command = [self.python, "-m", "autograder", *arguments]
         return subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True)
 
     def kit(self, *arguments: str) -> None:
@@ -117,7 +118,7 @@ def _start(copy: Copy, attempts: int = 3) -> tuple[subprocess.Popen, str]:
     server = {"ip": HOST, "port": port, "port_retries": 0, "password": "", "disable_check_xsrf": True}
     options = ["--no-browser", "--allow-root", "--IdentityProvider.token=", "--LabApp.expose_app_in_browser=True"]
     options += [f"--ServerApp.{name}={value}" for name, value in server.items()]
-    command = [sys.executable, "-m", "jupyterlab", *options]
+    command = [copy.python, "-m", "jupyterlab", *options]
     log = Path(copy.environment["HOME"]) / "lab.log"
     with log.open("w") as stream:
         process = subprocess.Popen(

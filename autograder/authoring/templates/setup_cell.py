@@ -17,7 +17,7 @@ def course_folder():
 
 
 def fetch(folder):
-    address = os.environ.get("COURSE_REPOSITORY", "REPOSITORY_ADDRESS")
+    address = os.environ.get("COURSE_REPOSITORY", "https://github.com/OWNER/attention-course")
     cloning = ["git", "clone", "--quiet", "--depth", "1", address, str(folder)]
     reason = ""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
