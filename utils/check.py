@@ -47,6 +47,17 @@ def check(student_object) -> None:
     print(message)
 
 
+def examine(name: str, student_object) -> Result:
+    """What the self-check of an exercise finds in an object, without a word and without noting points.
+
+    Raises:
+        CheckFailed: the shipped checks cannot be read.
+        KeyError: there is no exercise of this name.
+    """
+    with undisturbed():
+        return _examined(_exercise(name), student_object, device())
+
+
 def _examined(exercise: FrozenExercise, student_object, where) -> Result:
     verdicts = []
     for frozen in exercise.cases:

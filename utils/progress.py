@@ -8,8 +8,10 @@ from pathlib import Path
 
 from utils.checking.shipped import names_of_units, points_of
 from utils.checking.verdict import Result
+from utils.milestones.declared import MILESTONES
 
 FILE = ".progress.json"
+REACHED = "milestones"  # what stands in such a file of milestones: by name, how many parts were the student's own
 BEYOND = "a stretch, beyond the points"
 _UNWRITTEN: dict[
     Path, dict[str, dict]
@@ -26,6 +28,18 @@ def record(unit: str, result: Result) -> str:
     known = _known(folder)
     begun = [] if result.points or result.problem != "unfinished" else [0]  # a stub is no wrong answer
     known.setdefault(unit, {})[result.exercise] = [result.points, result.max_points, int(result.passed), *begun]
+    return _keep(folder, known)
+
+
+def keep_milestone(name: str, own: int, parts: int) -> str:
+    """Notes that a milestone was reached, and with how many parts of the student's own; a sentence if it cannot be kept."""
+    folder = notebook_folder()
+    known = _known(folder)
+    known.setdefault(REACHED, {})[name] = [own, parts, int(own == parts)]
+    return _keep(folder, known)
+
+
+def _keep(folder: Path, known: dict) -> str:
     draft = folder / f"{FILE}.{os.getpid()}"
     try:
         draft.write_text(json.dumps(known, indent=1), encoding="utf-8")
@@ -45,7 +59,7 @@ def progress(which: str = "") -> None:
     """Prints points and exercises done in this notebook's unit, as they were when last checked, and what is left.
 
     Args:
-        which: "all" for every unit that was begun, in the notebook's folder and those beside it.
+        which: "all" for every unit that was begun, in the notebook's folder and those beside it, and for the milestones.
     """
     units, folder = names_of_units(), notebook_folder()
     if which == "all":
@@ -57,10 +71,10 @@ def progress(which: str = "") -> None:
     else:
         known, namespace = _known(folder), sys._getframe(1).f_globals
         begun = [max(units, key=lambda unit: sum(name in namespace for name in units[unit]))] if units else []
-    print(
-        "\n\n".join(_account(unit, points_of(unit), known.get(unit, {})) for unit in begun)
-        or "No exercise was checked yet."
-    )
+    told = [_account(unit, points_of(unit), known.get(unit, {})) for unit in begun]
+    if which == "all":
+        told.append(_milestones(known))
+    print("\n\n".join(filter(None, told)) or "No exercise was checked yet.")
 
 
 def notebook_folder() -> Path:
@@ -70,9 +84,29 @@ def notebook_folder() -> Path:
 
 
 def _beside(folder: Path) -> list[Path]:
+    """The folders of other notebooks: beside this one, and in the course that both belong to."""
     with suppress(OSError):
-        return sorted(file.parent for file in folder.resolve().parent.glob(f"*/{FILE}"))
+        here = folder.resolve()
+        places = (here.parent.glob(f"*/{FILE}"), here.parent.parent.glob(f"milestones/{FILE}"))
+        if here.name == REACHED:
+            places += (here.parent.glob(f"assignments/*/{FILE}"),)
+        return sorted({file.parent for found in places for file in found})
     return []
+
+
+def _milestones(known: dict[str, dict]) -> str:
+    """A line for each milestone: reached, and how much of it was one's own; or how many of its parts are right by now."""
+    right = {name for unit, results in known.items() if unit != REACHED for name, kept in results.items() if kept[2]}
+    if not right and REACHED not in known:
+        return ""
+    lines = ["milestones: what your solved exercises are together"]
+    for one in MILESTONES:
+        own = known.get(REACHED, {}).get(one.name)
+        parts = [name for name in one.exercises if name in right]
+        state = f"{len(parts)} of its {len(one.exercises)} parts are solved"
+        state = f"reached, {own[0]:g} of {own[1]:g} parts were yours" if own else state
+        lines.append(f"  {'✓' if own else '·'} {one.title} (milestones/{one.name}.ipynb): {state}")
+    return "\n".join(lines)
 
 
 def _account(unit: str, exercises: dict[str, float], results: dict) -> str:

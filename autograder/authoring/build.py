@@ -15,6 +15,7 @@ from nbclient import NotebookClient
 
 from autograder import settings
 from autograder.authoring import gallery
+from autograder.authoring.address import PLACEHOLDER, setup_code, with_address
 from autograder.authoring.demands import demands
 from autograder.authoring.labels import give_titles
 from autograder.authoring.numbering import number
@@ -24,15 +25,13 @@ from autograder.authoring.release import generate
 from autograder.bank import catalogue
 from autograder.bank.freezing import write_pack
 
-TEMPLATES = Path(__file__).parent / "templates"
 CELL_METADATA = "tags,label,nbgrader,deletable,editable,-all"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 HIDDEN = "### BEGIN HIDDEN TESTS\nfrom autograder.nbgrader_plugin.test_cell import check\n### END HIDDEN TESTS\n"
-BADGE = "<!-- badge -->"
 
 
 def build(units: list[str], execute: bool = True) -> Iterator[Path]:
-    """Rebuilds units' self-checks, solutions, assignments and lessons from their sources; yields the files as they are written.
+    """Rebuilds units' self-checks, solutions, assignments, lessons and milestones from their sources; yields the files.
 
     Args:
         execute: whether lessons are run whose code, or what it uses, has changed; else these are left as they are.
@@ -47,6 +46,9 @@ def build(units: list[str], execute: bool = True) -> Iterator[Path]:
         twin = settings.LESSON_TWINS / f"{unit}.py"
         if execute or is_fresh(twin):
             yield build_lesson(twin)
+        for twin in sorted(settings.MILESTONE_TWINS.glob(f"{unit[:2]}_*.py")):
+            if execute or is_fresh(twin, settings.MILESTONES):
+                yield build_lesson(twin, settings.MILESTONES)
 
 
 def build_solution(twin: Path) -> Path:
@@ -63,23 +65,28 @@ def build_lesson(twin: Path, folder: Path = settings.LESSONS) -> Path:
     """
     nb, there = dressed(twin), folder / f"{twin.stem}.ipynb"
     twin.write_text(as_twin(nb), encoding="utf-8")
-    digest = made_from(twin, nb)
+    digest = made_from(twin, nb, _apart(folder))
     if is_fresh(twin, folder):
         keep_outputs(nb, nbformat.read(there, as_version=4))
     elif folder == settings.LESSONS:
         run(nb, folder, explorers=gallery.FOLDER / twin.stem)
         gallery.sign(twin.stem, digest)
     else:
-        run(nb, settings.LESSONS)
+        run(nb, settings.MILESTONES if folder == settings.MILESTONES else settings.LESSONS)
     nb.metadata[KEY] = digest
     return _write(nb, there)
 
 
 def is_fresh(twin: Path, folder: Path = settings.LESSONS) -> bool:
     """Whether a lesson's outputs were made from its code, and from what that uses, as these are now."""
-    there, digest = folder / f"{twin.stem}.ipynb", made_from(twin, dressed(twin))
+    there, digest = folder / f"{twin.stem}.ipynb", made_from(twin, dressed(twin), _apart(folder))
     drawn = folder != settings.LESSONS or gallery.is_of(twin.stem, digest)
     return drawn and there.exists() and nbformat.read(there, as_version=4).metadata.get(KEY) == digest
+
+
+def _apart(folder: Path) -> Path | None:
+    """The modules whose changes leave a notebook's outputs as they are: in a milestone, what examines its parts."""
+    return settings.ROOT / "utils" / "checking" if folder == settings.MILESTONES else None
 
 
 def dressed(twin: Path):
@@ -94,8 +101,6 @@ def dressed(twin: Path):
             cell.source = setup_code()
         elif "demands" in cell.metadata.get("tags", []):
             cell.source = demands(catalogue.exercises_of(unit))
-        elif cell.cell_type == "markdown" and BADGE in cell.source:
-            cell.source = re.sub(rf"^.*{BADGE}.*$", _badge(twin), cell.source, flags=re.MULTILINE)
         elif cell.cell_type == "code" and names:
             _label(cell, names)
     if unit:
@@ -103,7 +108,9 @@ def dressed(twin: Path):
     lay_out(nb)
     if not unit:
         give_titles(nb)
+    _give_address(nb, twin.stem, PLACEHOLDER)
     _set_ids(nb)
+    _give_address(nb, twin.stem)
     nb.metadata = nbformat.from_dict({"kernelspec": KERNEL, "language_info": {"name": "python"}})
     nb.nbformat, nb.nbformat_minor = 4, 5
     return nb
@@ -114,12 +121,6 @@ def as_twin(nb) -> str:
     plain = nbformat.from_dict(nb)
     plain.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": CELL_METADATA}}
     return jupytext.writes(plain, fmt="py:percent")
-
-
-def setup_code() -> str:
-    """The first code cell of every notebook, with the repository's address from pyproject.toml."""
-    text = (TEMPLATES / "setup_cell.py").read_text(encoding="utf-8")
-    return text.replace("REPOSITORY_ADDRESS", settings.table()["repository"]).rstrip("\n")
 
 
 def run(nb, folder: Path, explorers: Path | None = None):
@@ -168,13 +169,6 @@ def _essence(cell) -> tuple:
     return cell.id, cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)
 
 
-def _badge(twin: Path) -> str:
-    address = settings.table()["repository"]
-    path = address.removeprefix("https://github.com/")
-    link = f"https://colab.research.google.com/github/{path}/blob/main/notebooks/{twin.stem}.ipynb"
-    return f"[![Open in Colab](https://colab.research.google.com/assets/colab-badge.svg)]({link}) {BADGE}"
-
-
 def _label(cell, exercises: dict):
     """Labels the cell that holds an exercise's solution, or the one that checks it."""
     last = cell.source.strip().splitlines()[-1] if cell.source.strip() else ""
@@ -199,6 +193,11 @@ def _marks(grade_id: str, grade=False, solution=False, points=None) -> dict:
         "task": False,
     }
     return dict(sorted((marks if points is None else {**marks, "points": points}).items()))
+
+
+def _give_address(nb, unit: str, address: str | None = None) -> None:
+    for cell in nb.cells:
+        cell.source = with_address(cell.source, unit, address)
 
 
 def _set_ids(nb):

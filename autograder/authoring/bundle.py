@@ -1,14 +1,19 @@
 """What students receive: the files, and the zip that holds them."""
 
 import io
+import os
+import time
 import zipfile
-from functools import lru_cache
+import zlib
+from pathlib import Path
 
 from autograder import settings
 
+FIRST = (1980, 1, 1, 0, 0, 0)  # what a zip says of a file whose date nobody has given
+
 
 def bundle() -> dict[str, bytes]:
-    """What students receive, path by path: lessons, assignments, `utils`, the glossary and a README."""
+    """What students receive, path by path: lessons, assignments, milestones, `utils`, the glossary and a README."""
     root = settings.ROOT
     places = {"README.md": root / "docs" / "students.md", "requirements.txt": root / "requirements-students.txt"}
     places["docs/glossary.md"] = root / "docs" / "glossary.md"
@@ -20,17 +25,45 @@ def bundle() -> dict[str, bytes]:
         places[f"notebooks/{assignment.name}"] = settings.LESSONS / assignment.name
         for file in sorted((settings.LESSONS / "stored").glob(f"{assignment.stem}*.*")):  # the lesson's long runs
             places[f"notebooks/stored/{file.name}"] = file
+    for notebook in sorted(settings.MILESTONES.glob("*.ipynb")):
+        places[f"milestones/{notebook.name}"] = notebook
     return {name: file.read_bytes() for name, file in places.items()}
 
 
-@lru_cache(maxsize=1)
-def zipped(files: tuple[tuple[str, bytes], ...]) -> bytes:
-    """The student bundle; compressing takes seconds, which a process that releases several units spends once."""
+def write_zip(files: dict[str, bytes], target: Path) -> Path:
+    """Packs the student bundle; each file is dated when it was first packed as it is now.
+
+    The same files give the same bytes, in the place where a zip of them lies already, and everywhere else under the same
+    SOURCE_DATE_EPOCH (seconds since 1970), which then is the time of all that is new.
+    """
+    dates, today = _dates(target), _now()
+    entries = [(f"attention-course/{name}", data) for name, data in files.items()]
+    known = [dates.get((name, len(data), zlib.crc32(data))) for name, data in entries]
+    if len(dates) == len(entries) and all(known):
+        return target  # compressing would take seconds
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files:
-            entry = zipfile.ZipInfo(f"attention-course/{name}", date_time=(1980, 1, 1, 0, 0, 0))
+        for (name, data), date in zip(entries, known):
+            entry = zipfile.ZipInfo(name, date_time=date or today)
             entry.external_attr = 0o644 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, data)
-    return written.getvalue()
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(written.getvalue())
+    return target
+
+
+def _dates(file: Path) -> dict[tuple[str, int, int], tuple]:
+    """When each file of a zip was dated, by name, length and checksum; nothing where there is no such zip."""
+    if not zipfile.is_zipfile(file):
+        return {}
+    with zipfile.ZipFile(file) as archive:
+        return {
+            (one.filename, one.file_size, one.CRC): one.date_time for one in archive.infolist() if one.date_time > FIRST
+        }
+
+
+def _now() -> tuple:
+    """Year to second, in local time as zips have it; where SOURCE_DATE_EPOCH gives the time, in UTC."""
+    asked = os.environ.get("SOURCE_DATE_EPOCH")
+    return max(FIRST, (time.gmtime(int(asked)) if asked else time.localtime())[:6])

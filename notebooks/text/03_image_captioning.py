@@ -1253,7 +1253,8 @@ assert error < 0.1 and single > 2 and calm < single / 1.5
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this unit](../assignments/03_image_captioning/03_image_captioning.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/03_image_captioning/03_image_captioning.ipynb), and the
+#   [milestone](../milestones/03_my_translator.ipynb), where your solutions run together.
 # - **Read on**: [lesson 04](04_attention_layer.ipynb) takes attention out of the decoder and makes a layer of it.
 # - **Look up**: the [glossary](../docs/glossary.md).
 

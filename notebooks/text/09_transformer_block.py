@@ -1681,7 +1681,8 @@ show(
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this unit](../assignments/09_transformer_block/09_transformer_block.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/09_transformer_block/09_transformer_block.ipynb), and
+#   the [milestone](../milestones/09_my_block.ipynb), where your solutions run together.
 # - **Read on**: [lesson 10](10_encoder_decoder.ipynb) puts blocks together into the full Transformer, with encoder and
 #   decoder. [Lesson 13](13_vision_transformer.ipynb), the Vision Transformer, needs nothing more than this lesson.
 # - **Look up**: the [glossary](../docs/glossary.md).

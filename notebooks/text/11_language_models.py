@@ -2076,7 +2076,8 @@ for line in ("? c5 a2 c5 h1 a", "? c5 b2 c5 h1 a"):
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/11_language_models/11_language_models.ipynb), and the
+#   [milestone](../milestones/11_my_gpt.ipynb), where your solutions run together.
 # - **Read on**: [Attention in vision](12_attention_in_vision.ipynb) (lesson 12) leaves text for grids, points and
 #   pixels, and the [Vision Transformer](13_vision_transformer.ipynb) (lesson 13) takes the blocks to images.
 #   [LoRA and its relatives](15_lora.ipynb) (lesson 15) fine-tune a model by training only a small number of weights.

@@ -1255,7 +1255,8 @@ for name, said in answers.items():
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this unit](../assignments/13_vision_transformer/13_vision_transformer.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/13_vision_transformer/13_vision_transformer.ipynb), and
+#   the [milestone](../milestones/13_my_vit.ipynb), where your solutions run together.
 # - **Read on**: [lesson 14](14_set_prediction.ipynb) detects objects with a Transformer, and
 #   [lesson 16](16_vision_language.ipynb) joins pictures and language.
 # - **Look up**: the [glossary](../docs/glossary.md).

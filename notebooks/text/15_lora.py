@@ -1840,7 +1840,8 @@ show(
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this unit](../assignments/15_lora/15_lora.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/15_lora/15_lora.ipynb), and the
+#   [milestone](../milestones/15_my_lora.ipynb), where your solutions run together.
 # - **Read on**: [lesson 16](16_vision_language.ipynb) brings pictures and texts together.
 # - **Look up**: the [glossary](../docs/glossary.md).
 #

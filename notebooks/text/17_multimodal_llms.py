@@ -1159,7 +1159,8 @@ show(
 # %% [markdown]
 # ## Where to go next
 #
-# - **Practise**: the [assignment of this unit](../assignments/17_multimodal_llms/17_multimodal_llms.ipynb).
+# - **Practise**: the [assignment of this unit](../assignments/17_multimodal_llms/17_multimodal_llms.ipynb), and the
+#   [milestone](../milestones/17_my_multimodal_model.ipynb), where your solutions run together.
 # - **Read on**: this was the last lesson; the references below lead further.
 # - **Look up**: the [glossary](../docs/glossary.md).
 

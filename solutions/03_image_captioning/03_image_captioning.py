@@ -941,6 +941,9 @@ check(gated_context)
 #
 # The next cell shows the points of the checks above, as they were when you last ran them. `progress("all")` counts every
 # unit that you have begun.
+#
+# The [milestone](../../milestones/03_my_translator.ipynb) puts what you solved in 01 to 03 to work: a translator and a
+# captioner, made of your own code. It is optional and earns no points.
 
 # %%
 progress()

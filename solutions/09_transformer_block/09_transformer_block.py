@@ -832,6 +832,9 @@ check(mixture_of_experts)
 # ## What is done, and what is left
 #
 # The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+#
+# The [milestone](../../milestones/09_my_block.ipynb) puts what you solved in 05, 07 and 09 to work: a Transformer block
+# that sorts, made of your own code. It is optional and earns no points.
 
 # %%
 progress()

@@ -1035,6 +1035,9 @@ check(induction_scores)
 # ## What is done, and what is left
 #
 # The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+#
+# The [milestone](../../milestones/11_my_gpt.ipynb) puts what you solved here to work: a GPT that writes, made of your
+# own code. It is optional and earns no points.
 
 # %%
 progress()

@@ -972,6 +972,9 @@ check(shifted_window_mask)
 # ## What is done, and what is left
 #
 # The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have begun.
+#
+# The [milestone](../../milestones/13_my_vit.ipynb) puts what you solved here to work: a Vision Transformer that reads
+# digits, made of your own code. It is optional and earns no points.
 
 # %%
 progress()

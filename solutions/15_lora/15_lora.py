@@ -1075,6 +1075,9 @@ check(subspace_overlap)
 #
 # The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have
 # begun.
+#
+# The [milestone](../../milestones/15_my_lora.ipynb) puts what you solved here to work: adapters that teach a translator
+# something new, made of your own code. It is optional and earns no points.
 
 # %%
 progress()

@@ -1095,6 +1095,9 @@ check(interleaved_mask)
 #
 # The points of the checks above, as they were when you last ran them. `progress("all")` counts every unit you have
 # begun.
+#
+# The [milestone](../../milestones/17_my_multimodal_model.ipynb) puts what you solved here to work: a model that answers
+# questions about pictures, made of your own code. It is optional and earns no points.
 
 # %%
 progress()

@@ -21,8 +21,10 @@ from autograder.authoring.book import notebook
 from autograder.authoring.book.__main__ import make
 from autograder.authoring.book.places import BUNDLE, DOCUMENTS, address
 from autograder.authoring.reading import is_folded
+from utils.milestones.declared import MILESTONES
 
 UNITS = settings.units()
+PATH = f"notebooks/{UNITS[0]}.ipynb"
 LINK = re.compile(r'<(\w+)\b[^>]*?\s(?:href|src)="([^"]*)"')
 ID = re.compile(r'\sid="([^"]*)"')
 IMAGE = re.compile(r"<img\b[^>]*>")
@@ -53,6 +55,7 @@ def pages(book):
 
 def test_every_lesson_assignment_and_guide_has_a_page(pages):
     wanted = {f"notebooks/{unit}.html" for unit in UNITS} | {f"assignments/{unit}/{unit}.html" for unit in UNITS}
+    wanted |= {f"milestones/{one.name}.html" for one in MILESTONES}
     assert wanted | {f"docs/{name}.html" for name in DOCUMENTS} | {"index.html", "search.html"} <= pages.keys()
     guides = {file.stem for file in (ROOT / "docs").glob("*.md")}
     assert guides == set(DOCUMENTS)
@@ -106,6 +109,8 @@ def test_notebooks_to_download_are_those_of_the_repository(book):
     for unit in UNITS:
         lesson = f"notebooks/{unit}.ipynb"
         assert (book / "downloads" / lesson).read_bytes() == (ROOT / lesson).read_bytes()
+    for one in MILESTONES:
+        assert (book / f"downloads/milestones/{one.name}.ipynb").is_file()
     assert (book / "downloads" / BUNDLE).stat().st_size > 1e6
 
 
@@ -116,9 +121,9 @@ def test_no_page_holds_the_placeholder_of_the_address(pages):
 
 def test_where_the_course_has_an_address_its_notebooks_open_in_colab(monkeypatch):
     nb = new_notebook(cells=[new_markdown_cell("# T\n\n[![x](y)](https://github.com/OWNER/z) <!-- badge -->\n\nText.")])
-    assert "colab" not in notebook.dressed(nb, UNITS[0], 1, lesson=True).cells[0].source
+    assert "colab" not in notebook.dressed(nb, UNITS[0], PATH).cells[0].source
     monkeypatch.setattr(notebook, "address", lambda: "https://github.com/school/course")
-    shown = notebook.dressed(nb, UNITS[0], 1, lesson=True).cells[0].source
+    shown = notebook.dressed(nb, UNITS[0], PATH).cells[0].source
     assert f"colab.research.google.com/github/school/course/blob/main/notebooks/{UNITS[0]}.ipynb" in shown
     assert "OWNER" not in shown and "OWNER" in nb.cells[0].source
 
@@ -134,7 +139,7 @@ def test_a_folded_cell_says_what_it_holds_in_the_line_that_unfolds_it():
         drawing("# @title Draws Figure 3\nshow(x)"),
         new_markdown_cell("**Figure 3.** A line."),
     ]
-    shown = notebook.dressed(new_notebook(cells=cells), UNITS[0], 1, lesson=True).cells[1]
+    shown = notebook.dressed(new_notebook(cells=cells), UNITS[0], PATH).cells[1]
     assert shown.metadata.mystnb["code_prompt_show"] == "Code: draws Figure 3" and shown.source == "show(x)"
 
 
@@ -142,7 +147,7 @@ def test_formulas_in_the_line_that_unfolds_are_marked_as_formulas():
     nb = new_notebook(
         cells=[new_markdown_cell("# T\n\n<details><summary>Is it $a < b$?</summary>\n\nNo.\n\n</details>")]
     )
-    shown = notebook.dressed(nb, UNITS[0], 1, lesson=True).cells[0].source
+    shown = notebook.dressed(nb, UNITS[0], PATH).cells[0].source
     assert r'<span class="math notranslate nohighlight">\(a &lt; b\)</span>' in shown
 
 

@@ -49,14 +49,14 @@ ASK_THE_KERNEL = """async ([name, code]) => {
 FINDS_THE_AUTOGRADER = "__import__('importlib.util').util.find_spec('autograder') is not None"
 
 
-def in_the_browser(browser: Browser, copy: Copy, unit: str, result: Path) -> dict:
-    """Runs a lesson, saves it by the menu, keeps the saved notebook as `result`, and moves its explorers.
+def in_the_browser(browser: Browser, copy: Copy, unit: str, result: Path, folder: str = "notebooks") -> dict:
+    """Runs a lesson, or another notebook, saves it by the menu, keeps the saved notebook as `result`, and moves its explorers.
 
     Returns:
         the report: errors, what of the server's own the page missed, formulas, explorers, and what each part took in seconds.
     """
     missed_before, times = len(browser.missed), [time.monotonic()]
-    path = f"notebooks/{unit}.ipynb"
+    path, name = f"{folder}/{unit}.ipynb", f"{'lesson' if folder == 'notebooks' else folder}-{unit[:2]}"
     with browser.notebook(path) as page:
         _run_all(page)
         times.append(time.monotonic())
@@ -65,9 +65,9 @@ def in_the_browser(browser: Browser, copy: Copy, unit: str, result: Path) -> dic
         seen = {
             "formulas": page.evaluate(FORMULAS),
             "autograder": page.evaluate(ASK_THE_KERNEL, ["found", FINDS_THE_AUTOGRADER]) == "True",
-            "explorers": tour(page, f"lesson-{unit[:2]}"),
+            "explorers": tour(page, name),
         }
-        screenshot(page, f"lesson-{unit[:2]}")
+        screenshot(page, name)
     times.append(time.monotonic())
     seconds = {"running": round(times[1] - times[0], 1), "looking": round(times[2] - times[1], 1)}
     return {**problems(result), "browser": {**seen, "missed": browser.missed[missed_before:]}, "seconds": seconds}

@@ -13,7 +13,7 @@ from conftest import ROOT, UNIT
 from utils import progress as kept
 from utils.check import CheckFailed, check
 from utils.checking.verdict import Result
-from utils.progress import FILE, progress, record
+from utils.progress import FILE, keep_milestone, progress, record
 
 
 @pytest.fixture(autouse=True)
@@ -95,6 +95,25 @@ def test_all_units_that_were_begun_are_told_together(capsys, folder, monkeypatch
     told = said(capsys, "all")
     assert told.index("01_rnn_seq2seq:") < told.index("04_attention_layer: 2 of 18 points, 1 of 7")
     assert "02_bahdanau" not in told
+
+
+def test_milestones_are_told_with_all_units_wherever_one_asks(capsys, folder, monkeypatch):
+    course = folder / "course"
+    for place in ("assignments/04", "assignments/01", "milestones"):
+        (course / place).mkdir(parents=True)
+    loss = {"01_rnn_seq2seq": {"masked_cross_entropy": [3, 3, 1], "Encoder": [1, 3, 0]}}
+    (course / "assignments" / "01" / FILE).write_text(json.dumps(loss))
+    monkeypatch.chdir(course / "assignments" / "04")
+    assert "· My translator translates" in (told := said(capsys, "all"))
+    assert "(milestones/03_my_translator.ipynb): 1 of its 6 parts are solved" in told
+    monkeypatch.chdir(course / "milestones")
+    assert keep_milestone("03_my_translator", 2, 6) == ""
+    for place in ("milestones", "assignments/04"):
+        monkeypatch.chdir(course / place)
+        told = said(capsys, "all")
+        assert "✓ My translator translates" in told and "reached, 2 of 6 parts were yours" in told
+        assert "01_rnn_seq2seq: 4 of" in told
+    assert "milestone" not in said(capsys), "one unit's account is about that unit"
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A lesson or an assignment as the book shows it: folded, with descriptions of figures, and with links that lead somewhere."""
+"""A notebook as the book shows it: folded, with descriptions of figures, and with links that lead somewhere."""
 
 import copy
 import html
@@ -21,16 +21,15 @@ MOVE = (
 )
 
 
-def dressed(nb, unit: str, depth: int, lesson: bool):
+def dressed(nb, unit: str, path: str):
     """A copy of a notebook for the book.
 
     Args:
         unit: its unit, such as 04_attention_layer.
-        depth: how many folders below the book's first page it lies.
-        lesson: whether it is a lesson; else an assignment.
+        path: where it lies in the book, as in the repository: notebooks/04_attention_layer.ipynb.
     """
-    nb, doors = copy.deepcopy(nb), " or ".join(_doors(unit, depth, lesson))
-    states = iter(gallery.of_lesson(unit) if lesson else [])
+    nb, doors, depth = copy.deepcopy(nb), " or ".join(_doors(path)), path.count("/")
+    states = iter(gallery.of_lesson(unit) if path.startswith("notebooks/") else [])
     cells, moved = [], False
     for cell, following in zip(nb.cells, [*nb.cells[1:], None]):
         if "setup" in cell.metadata.get("tags", []):
@@ -43,7 +42,7 @@ def dressed(nb, unit: str, depth: int, lesson: bool):
             cell.source = without_title(cell.source)
         moved = is_explorer(cell) and bool(cell.outputs)
         cells += _one_picture_each(cell) if cell.cell_type == "code" else [cell]
-    cells[0].source = HEADING.sub(rf"\1\n{_top_line(unit, depth, lesson)}\n", cells[0].source)
+    cells[0].source = HEADING.sub(rf"\1\n{_top_line(unit, path)}\n", cells[0].source)
     nb.cells = cells
     nb.metadata.pop("made_from", None)
     return nb
@@ -98,19 +97,18 @@ def _summary(found: re.Match) -> str:
     return found[1] + made + found[3]
 
 
-def _top_line(unit: str, depth: int, lesson: bool) -> str:
+def _top_line(unit: str, path: str) -> str:
     """Ways from here to the notebook itself, and between a lesson and its assignment."""
-    up = "../" * depth
-    beside = f'<a href="{up}assignments/{unit}/{unit}.html">assignment {unit[:2]}</a>'
-    if not lesson:
-        beside = f'<a href="{up}notebooks/{unit}.html">lesson {unit[:2]}</a>'
-    return f'<p class="doors-line">{" · ".join([*_doors(unit, depth, lesson), beside])}</p>\n'
+    up = "../" * path.count("/")
+    beside = f'<a href="{up}notebooks/{unit}.html">lesson {unit[:2]}</a>'
+    if path.startswith("notebooks/"):
+        beside = f'<a href="{up}assignments/{unit}/{unit}.html">assignment {unit[:2]}</a>'
+    return f'<p class="doors-line">{" · ".join([*_doors(path), beside])}</p>\n'
 
 
-def _doors(unit: str, depth: int, lesson: bool) -> list[str]:
+def _doors(path: str) -> list[str]:
     """Ways to run a notebook; Colab only where it would find the course."""
-    path = f"notebooks/{unit}.ipynb" if lesson else f"assignments/{unit}/{unit}.ipynb"
-    up = "../" * depth + DOWNLOADS
+    up = "../" * path.count("/") + DOWNLOADS
     ways = [f'<a href="{up}/{path}" download>download the notebook</a>']
     if there := address():
         place = there.removeprefix("https://github.com/")

@@ -5,7 +5,7 @@ from pathlib import Path
 from autograder import settings
 
 HERE = Path(__file__).resolve().parent
-BOOK = settings.ROOT / "book"  # what a reader opens
+BOOK = settings.BOOK
 WORK = settings.ROOT / ".book"  # sources laid out for Sphinx, and what it remembers of them
 DOWNLOADS = "downloads"  # the folder of files as they are in the repository
 BUNDLE = "attention-course.zip"
@@ -13,6 +13,7 @@ DOCUMENTS = {  # the pages of the folder docs, in order, with their names in the
     "glossary": "Glossary and notation",
     "students": "For students",
     "instructors": "For instructors",
+    "recipes": "Recipes for a course's machines",
     "adding-a-unit": "Adding a unit",
     "architecture": "How it works",
     "attacks": "Attacks on grading",
@@ -22,5 +23,4 @@ DOCUMENTS = {  # the pages of the folder docs, in order, with their names in the
 
 def address() -> str | None:
     """The repository's address, or None while pyproject.toml holds the placeholder."""
-    stated = settings.table()["repository"].removesuffix("/")
-    return None if "/OWNER/" in stated else stated
+    return settings.address()

@@ -1,4 +1,4 @@
-"""Lays out what Sphinx reads: lessons, assignments, guides and a first page, at the paths that they have in the repository."""
+"""Lays out what Sphinx reads: notebooks, guides and a first page, at the paths that they have in the repository."""
 
 import shutil
 from pathlib import Path
@@ -11,7 +11,8 @@ from autograder.authoring.book import plane
 from autograder.authoring.book.course_map import sample_of_a_check, units
 from autograder.authoring.book.notebook import dressed, written
 from autograder.authoring.book.places import BUNDLE, DOCUMENTS, DOWNLOADS, HERE
-from autograder.authoring.bundle import bundle, zipped
+from autograder.authoring.bundle import bundle, write_zip
+from utils.milestones.declared import MILESTONES
 
 
 def lay_out(folder: Path) -> None:
@@ -19,11 +20,10 @@ def lay_out(folder: Path) -> None:
     for unit in settings.units():
         for source, path in _notebooks(unit).items():
             nb = nbformat.read(source, as_version=4)
-            shown = dressed(nb, unit, depth=path.count("/"), lesson=path.startswith("notebooks/"))
-            _write(folder / path, written(shown))
+            _write(folder / path, written(dressed(nb, unit, path)))
     for name in DOCUMENTS:
         _write(folder / "docs" / f"{name}.md", (settings.ROOT / "docs" / f"{name}.md").read_text(encoding="utf-8"))
-    for template in ("index", "assignments/index"):
+    for template in ("index", "assignments/index", "milestones/index"):
         _write(folder / f"{template}.md", _filled(f"{template}.md"))
 
 
@@ -33,7 +33,7 @@ def lay_downloads(folder: Path) -> None:
         for source, path in _notebooks(unit).items():
             (folder / DOWNLOADS / path).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(source, folder / DOWNLOADS / path)
-    (folder / DOWNLOADS / BUNDLE).write_bytes(zipped(tuple(bundle().items())))
+    write_zip(bundle(), folder / DOWNLOADS / BUNDLE)
 
 
 def _notebooks(unit: str) -> dict[Path, str]:
@@ -42,6 +42,7 @@ def _notebooks(unit: str) -> dict[Path, str]:
     return {
         settings.LESSONS / f"{unit}.ipynb": f"notebooks/{unit}.ipynb",
         settings.ASSIGNMENTS / unit / f"{unit}.ipynb": assignment,
+        **{file: f"milestones/{file.name}" for file in settings.MILESTONES.glob(f"{unit[:2]}_*.ipynb")},
     }
 
 
@@ -52,6 +53,7 @@ def _filled(name: str) -> str:
     )
     return environment.get_template(name).render(
         units=units(),
+        milestones=MILESTONES,
         sample=sample_of_a_check(),
         documents=DOCUMENTS,
         bundle=f"{DOWNLOADS}/{BUNDLE}",

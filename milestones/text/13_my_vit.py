@@ -1,0 +1,180 @@
+# %% [markdown]
+# # Milestone: my ViT reads digits
+#
+# In assignment 13 you wrote the parts of a Vision Transformer: patches that become vectors, a class token with
+# positions, and the encoder with its head. Here they become **one model that you wrote**, and it learns to read
+# handwriting: real digits, and one that you draw yourself. You need nothing but your solved notebook. This is not
+# graded, and takes about a minute, most of it training.
+#
+# Run the notebook from the top. What you have not solved yet is lent by the course, and the second cell says what is
+# yours; come back when you have solved more. [Lesson 13](../notebooks/13_vision_transformer.ipynb) explains the
+# model.
+
+# %% tags=["setup"]
+
+# %% tags=["fold"]
+# @title Imports and settings
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from utils.data.digits import digits
+from utils.device import device
+from utils.figures import plots
+from utils.figures.plots import show
+from utils.milestones.parts import my_parts
+from utils.models.training import train
+from utils.models.vision_transformers import augmented
+
+torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
+torch.manual_seed(0)
+DEVICE = device()
+
+# %% [markdown]
+# ## Whose code is it?
+#
+# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, on Google Drive
+# for instance, write that folder's path in `work`. Only your functions and classes are taken from it, with what they
+# need; each is examined by its own check.
+
+# %%
+work = None  # or a folder, such as "/content/drive/MyDrive/attention"
+my = my_parts("13_my_vit", work)
+
+# %% [markdown]
+# ## The model
+#
+# An image has 8 by 8 pixels, and a patch has 2 by 2. Your `PatchEmbedding` therefore makes 16 vectors of it, your
+# `add_class_token_and_positions` puts the class token in front of them, and your `VisionTransformer` reads all 17 and
+# gives the logits of the ten digits.
+
+
+# %%
+class DigitReader(nn.Module):
+    """Images [B, 1, 8, 8] give the logits of the ten digits [B, 10]."""
+
+    def __init__(self, D=48, H=4, D_F=96, depth=2):
+        super().__init__()
+        self.patches = my.PatchEmbedding(1, 2, D)
+        self.class_token = nn.Parameter(0.02 * torch.randn(D))
+        self.positions = nn.Parameter(0.5 * torch.randn(17, D))  # of the class token and of 16 patches
+        self.encoder = my.VisionTransformer(D, H, D_F, depth, classes=10, mean_pooling=False)
+
+    def forward(self, images):
+        patches = self.patches(images)  # [B, 16, D]
+        return self.encoder(my.add_class_token_and_positions(patches, self.class_token, self.positions))
+
+
+# %% [markdown]
+# scikit-learn brings along 1,797 digits that people wrote with a pen. The model learns from 1,400 of them. So that it
+# does not learn them by heart, they are shown with a little noise, and half of them moved by up to one pixel. The
+# other 397 are held out.
+
+# %% tags=["live"]
+images, labels = digits()  # [1797, 1, 8, 8], [1797]
+order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+seen, new = order[:1400], order[1400:]
+seeded = torch.Generator().manual_seed(1)
+
+
+def batch():
+    rows = seen[torch.randint(len(seen), (64,), generator=seeded)]
+    shown = images[rows] + 0.4 * torch.randn(64, 1, 8, 8, generator=seeded)
+    shown[:32] = augmented(shown[:32], seeded, reach=1, mirror=False)  # moved by up to one pixel
+    return shown.to(DEVICE), labels[rows].to(DEVICE)
+
+
+reader = DigitReader().to(DEVICE)
+steps = 1000
+losses = train(
+    reader,
+    (batch() for _ in range(steps)),
+    lambda model, drawn: F.cross_entropy(model(drawn[0]), drawn[1]),
+    steps=steps,
+    rate=3e-3,
+    what="my ViT",
+)
+print(f"loss: {losses[0]:.2f} at first, {sum(losses[-20:]) / 20:.2f} at the end")
+
+# %% tags=["fold"]
+# @title Reads the held-out digits, and draws Figure 1
+with torch.no_grad():
+    read = reader(images[new].to(DEVICE)).argmax(dim=-1).cpu()  # [397]
+right = read == labels[new]
+print(f"right: {right.sum()} of {len(new)} held-out digits, {right.float().mean():.1%}")
+
+COLUMNS = 9
+chosen = [right.nonzero()[:, 0][: 2 * COLUMNS], (~right).nonzero()[:, 0][:COLUMNS]]
+figure, grid = plots.rows_of(10.5, 4.6, COLUMNS, COLUMNS, COLUMNS)
+for axes in sum(grid, []):
+    axes.set_axis_off()
+for axes, place in [*zip(grid[0] + grid[1], chosen[0].tolist()), *zip(grid[2], chosen[1].tolist())]:
+    says, is_right = read[place].item(), right[place].item()
+    axes.imshow(images[new[place], 0], cmap="gray_r")
+    axes.set_title(f"{says}" if is_right else f"{says}, is {labels[new[place]]}")
+    axes.title.set_color(plots.BLACK if is_right else plots.VERMILLION)
+wrong = [f"{read[place]} for a {labels[new[place]]}" for place in chosen[1].tolist()]
+show(
+    figure,
+    f"Two rows of handwritten digits that were read correctly, {', '.join(map(str, read[chosen[0]].tolist()))}; "
+    f"in a third row mistakes: {', '.join(wrong) or 'none'}.",
+)
+
+# %% [markdown]
+# **Figure 1.** Digits that the model had never seen, each under what it read. In the first two rows it is right. The
+# last row, in red, holds the digits that it got wrong, the first nine if there are more. Would you have read all of
+# them?
+#
+# ## A digit of your own
+#
+# Draw a digit as eight lines of eight signs: `#` is ink, `:` and `.` are ever less of it, and a space is paper. You
+# may also write 1 and 0. The digits of the data are upright, as high as the square, and soft at their edges; yours
+# will be easier to read if it is, too. Run both cells below when you have changed it.
+
+# %% tags=["play"]
+mine = """
+  :##:
+ :#::#:
+     #:
+   :#:
+    :#:
+     :#
+ :.  ##
+  ###:
+"""
+
+# %% tags=["fold"]
+# @title Reads your digit, and draws Figure 2
+INK = {" ": 0.0, ".": 0.3, ":": 0.6, "#": 1.0, "0": 0.0, "1": 1.0}
+lines = (mine.split("\n")[1:9] + [""] * 8)[:8]
+lines = [line.ljust(8)[:8] for line in lines]
+strange = sorted(set("".join(lines)) - set(INK))
+assert not strange, f"Draw with # : . and spaces, or with 0 and 1, and without {' '.join(strange)}."
+ink = torch.tensor([[INK[sign] for sign in line] for line in lines])  # [8, 8]
+with torch.no_grad():
+    image = images.min() + (images.max() - images.min()) * ink  # paper and ink as in the data
+    chances = reader(image[None, None].to(DEVICE)).softmax(dim=-1)[0].cpu()  # [10]
+print(f"It reads: {chances.argmax()}")
+
+figure, (left, axes) = plots.canvas(9, 3, 2, width_ratios=[1, 2.4])
+left.imshow(ink, cmap="gray_r", vmin=0, vmax=1)
+left.set(xticks=[], yticks=[], title="your digit")
+left.spines[:].set_visible(True)
+digit_names = [str(digit) for digit in range(10)]
+plots.bars(chances, digit_names, title="what the model reads", value_label="probability", limits=(0, 1.12), axes=axes)
+show(
+    figure,
+    "Left, the digit that was drawn. Right, a bar for each of the ten digits with its probability: "
+    + ", ".join(f"{digit} {chance:.2f}" for digit, chance in enumerate(chances.tolist()))
+    + ".",
+)
+
+# %% [markdown]
+# **Figure 2.** Your digit, and the probability that the model gives to each of the ten. Change a line or two, and see
+# when it changes its mind. What does it say to a picture that is no digit at all?
+#
+# The last cell notes this milestone; `progress("all")` in any assignment shows it. The next one comes after lesson
+# 15.
+
+# %%
+my.reached()
