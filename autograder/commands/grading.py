@@ -1,4 +1,4 @@
-"""Verbs that grade and tell: judge, grade, regrade, feedback, report."""
+"""Verbs that grade: judge, grade, regrade, mark."""
 
 import argparse
 import json
@@ -6,7 +6,6 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.intake.places import listed
 from autograder.settings import KitError, find_unit, find_units
 
 
@@ -17,7 +16,7 @@ def add(verb) -> None:
     judge.add_argument("file", type=Path)
     _add_sandbox(judge)
     grade = verb("grade", _grade, "grade what is new or changed of a unit's submissions into the gradebook")
-    _add_units(grade)
+    add_units(grade)
     grade.add_argument("--student", help="only this student, whether changed or not")
     grade.add_argument("--again", action="store_true", help="also what was graded before and has not changed")
     grade.add_argument(
@@ -26,6 +25,7 @@ def add(verb) -> None:
         help="enter 0 where a submission that was graded is gone or can no longer be graded; otherwise its mark stays",
     )
     grade.add_argument("--table", action="store_true", help="a line for each student instead of the summary")
+    add_section(grade)
     grade.add_argument("--quiet", action="store_true", help="print only what needs you")
     grade.add_argument(
         "--json", action="store_true", help="print the results as JSON, a line for each student and exercise"
@@ -35,28 +35,19 @@ def add(verb) -> None:
     regrade.add_argument("unit")
     regrade.add_argument("--yes", action="store_true", help="write the new marks without asking")
     _add_workers(regrade)
-    feedback = verb("feedback", _feedback, "write each student's feedback page")
-    _add_units(feedback)
-    feedback.add_argument("--student", help="only this student's")
-    feedback.add_argument("--quiet", action="store_true", help="print nothing")
     mark = verb("mark", _mark, "mark one written question across all students, on a page in your browser")
     mark.add_argument("unit")
     mark.add_argument("--port", type=positive, default=None, help="of the page; default: any that is free")
-    export = verb("export", _export, "write marks as a table, or into a file of your LMS")
-    _add_units(export)
-    export.add_argument(
-        "--into",
-        type=Path,
-        metavar="FILE",
-        help="the gradebook that Canvas exports, Moodle's grading worksheet, or another table that names students",
-    )
-    report = verb("report", _report, "write the class report")
-    _add_units(report)
-    report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
 
 
-def _add_units(parser) -> None:
+def add_units(parser) -> None:
+    """Adds the units, of which there may be several."""
     parser.add_argument("units", nargs="+", metavar="UNIT", help="such as 04 or 04_attention_layer; several, or all")
+
+
+def add_section(parser) -> None:
+    """Adds the choice of one section, by which what is shown is narrowed down."""
+    parser.add_argument("--section", metavar="NAME", help="show only this section of the class's list of students")
 
 
 def _add_sandbox(parser) -> None:
@@ -126,7 +117,7 @@ def each(names: list[str], do) -> int:
         except KitError as error:
             if len(units) == 1:
                 raise
-            _note(str(error))
+            note(str(error))
             failed = 2
     return failed
 
@@ -137,18 +128,23 @@ def _grade(options):
     from autograder.gradebook.marks import lateness
     from autograder.grading.class_run import grade, table
     from autograder.grading.summary import summary
+    from autograder.intake.lms.sections import find_section
     from autograder.intake.misfiled import misfiled
+
+    here = find_section(options.section).students if options.section else None
 
     def one(unit):
         for sentence in misfiled(unit):
-            _note(sentence)
-        found = grade(unit, _options(options), options.student, options.again, _note, options.missing_as_zero)
+            note(sentence)
+        found = grade(unit, _options(options), options.student, options.again, note, options.missing_as_zero)
+        found = [one for one in found if here is None or one["student"] in here]
         if options.json:
             print("\n".join(json.dumps(one, ensure_ascii=False) for one in found))
         elif options.table or options.student:
             print(table(found))
         elif not options.quiet:
-            print("\n".join(summary(unit, found, lateness(unit))))
+            late = {student: one for student, one in lateness(unit).items() if here is None or student in here}
+            print("\n".join(summary(unit, found, late)))
         _tell_what_is_left(unit)
 
     return each(options.units, one)
@@ -162,13 +158,14 @@ def _tell_what_is_left(unit: str) -> None:
     if left_out := unusable(roster()):
         names = ", ".join(left_out[:5])
         what = "folder or student is" if len(left_out) == 1 else "folders or students are"
-        _note(f"{len(left_out)} {what} passed over, as such a name cannot be used: {names}. Rename it.")
+        note(f"{len(left_out)} {what} passed over, as such a name cannot be used: {names}. Rename it.")
     if count := outdated(unit):
         what = "result comes" if count == 1 else "results come"
-        _note(f"{count} {what} from an earlier version of the exercises or checks: see what `regrade {unit}` says.")
+        note(f"{count} {what} from an earlier version of the exercises or checks: see what `regrade {unit}` says.")
 
 
-def _note(sentence: str) -> None:
+def note(sentence: str) -> None:
+    """Tells something beside what was asked for."""
     print(f"autograder: {sentence}", file=sys.stderr)
 
 
@@ -186,17 +183,6 @@ def _regrade(options):
         print("Nothing was written; `--yes` writes it.")
 
 
-def _feedback(options):
-    from autograder.reports.feedback import write_feedback
-
-    def one(unit):
-        for file in write_feedback(unit, options.student):
-            if not options.quiet:
-                print(file)
-
-    return each(options.units, one)
-
-
 def _mark(options):
     from autograder.marking.server import page, server
 
@@ -206,25 +192,3 @@ def _mark(options):
     print(f"{address}\nOpen this in a browser on this machine; Ctrl+C ends it.", flush=True)
     with serving:
         serving.serve_forever()
-
-
-def _export(options):
-    from autograder.reports.export import as_table, into
-
-    def one(unit):
-        said = into(unit, options.into) if options.into else as_table(unit)
-        print(f"{said.file}: {said.filled} marks" + (f", in the column {said.column!r}" if said.column else ""))
-        if said.scale:
-            _note(f"{options.into} allows at most {said.scale}: change that there, or the marks mean something else.")
-        if said.pending:
-            _note(f"{len(said.pending)} of these have written answers that are not graded yet: {listed(said.pending)}.")
-        if said.unknown:
-            _note(f"{options.into} does not name {listed(said.unknown)}; their marks are not in it.")
-
-    return each(options.units, one)
-
-
-def _report(options):
-    from autograder.reports.class_report import write_report
-
-    return each(options.units, lambda unit: print(write_report(unit, options.pseudonyms)))

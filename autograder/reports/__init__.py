@@ -1,1 +1,1 @@
-"""What instructor and student read of a graded unit: class report, feedback pages, similar pairs. No mark is changed here."""
+"""What instructor and student read of graded units: reports of a unit and of the course, feedback. No mark is changed here."""

@@ -1,12 +1,10 @@
-"""The class report: one page on what the class earned, what it misunderstood, and what to look at."""
+"""The class report: one page on what the class earned in a unit, what it misunderstood, and what to look at."""
 
 import csv
-import hashlib
-import hmac
 import io
 from collections import Counter, defaultdict
 from pathlib import Path
-from statistics import StatisticsError, correlation, mean, median, pstdev
+from statistics import median
 
 from autograder import settings
 from autograder.bank import catalogue
@@ -15,87 +13,119 @@ from autograder.files import write_atomically
 from autograder.gradebook.store import load_results
 from autograder.grading.examined import GRADED, UNJUDGED
 from autograder.grading.journal import load_outcomes
-from autograder.reports.pages import render
+from autograder.intake.lms.sections import Section, find_section, sections
+from autograder.reports import reteaching
+from autograder.reports.measures import ENOUGH, QUARTERS, Spread, discrimination, histogram, quarters
+from autograder.reports.pages import render, script
+from autograder.reports.pseudonyms import pseudonym
 from autograder.reports.safe_cells import cell
 from autograder.reports.similarity import PUBLISHED, AlikePair, similar_pairs
 from autograder.reports.topics import NOTHING_TO_COUNT, UNFINISHED, topics
 from autograder.sandbox.levels import MEANING
 
-QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
 MOST_PAIRS = 50  # that are listed
-ENOUGH = 5  # students without whom a statistic says nothing
 
 
-def write_report(unit: str, pseudonyms: bool = False) -> Path:
+def write_report(unit: str, pseudonyms: bool = False, section: str | None = None) -> Path:
     """Writes the report of a graded unit as one HTML file that needs no network, and returns its path.
 
     Args:
         pseudonyms: names are replaced by ones that stay the same within the class and lead back only with its folder.
+        section: only the students of this section are in it.
 
     Raises:
-        KitError: the unit is not graded yet.
+        KitError: the unit is not graded yet, or the class has no such section.
     """
-    if not load_results(unit):
-        raise settings.KitError(f"{unit}: nobody who is graded is in the class.")
-    found, folder = summary(unit, load_results(unit), pseudonyms), settings.class_folder() / "report"
-    write_atomically(folder / f"{unit}.csv", _as_csv(found))
-    return write_atomically(folder / f"{unit}.html", render("report.html", **found))
+    records, only = load_results(unit), find_section(section) if section else None
+    if not any(only is None or one["student"] in only.students for one in records):
+        where = f"section {only.name}" if only else "the class"
+        raise settings.KitError(f"{unit}: nobody who is graded is in {where}.")
+    name = unit + (only.suffix if only else "")
+    page = settings.class_folder() / "report" / f"{name}.html"
+    found = summary(unit, records, pseudonyms, only)
+    for topic in found["topics"]:
+        topic["link"] = reteaching.link(topic["reread"], page)
+        topic["notebook"] = reteaching.notebook(topic["reread"])
+    write_atomically(page.with_suffix(".csv"), _as_csv(found))
+    return write_atomically(page, render("report.html", **found, table=f"{name}.csv", sorting=script("sorting.js")))
 
 
 def _as_csv(found: dict) -> str:
-    """The table of students for a spreadsheet."""
+    """The table of students for a spreadsheet; a stretch, which has no points, is ✓ or empty."""
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\n")
-    table.writerow(["student", "total", "of", *(one["name"] for one in found["exercises"]), "notes"])
+    own_section = ["section"] if found["sections"] else []
+    table.writerow(["student", *own_section, "total", "of", *(one["name"] for one in found["exercises"]), "notes"])
     for one in found["students"]:
-        own = {row["exercise"]: row["points"] for row in one["row"]}
-        points = [own.get(exercise["name"], "") for exercise in found["exercises"]]
-        table.writerow([cell(one["name"]), one["points"], one["max_points"], *points, " ".join(one["states"])])
+        points = [_points(one["by_exercise"][exercise["name"]]) for exercise in found["exercises"]]
+        about = [cell(one["name"]), *([cell(one["section"])] if own_section else [])]
+        table.writerow([*about, one["points"], one["max_points"], *points, " ".join(one["states"])])
     return out.getvalue()
 
 
-def summary(unit: str, records: list[dict], pseudonyms: bool = False) -> dict:
-    """What the report says, as plain data."""
+def _points(record: dict) -> float | str:
+    if not record:
+        return ""
+    return record["points"] if record["max_points"] else "" if record["problem"] else "✓"
+
+
+def summary(unit: str, records: list[dict], pseudonyms: bool = False, only: Section | None = None) -> dict:
+    """What the report says, as plain data.
+
+    Args:
+        only: the section that it is about; without it, all of the class. Code is compared with that of the whole class.
+    """
+    everyone = list(dict.fromkeys(record["student"] for record in records))
+    records = [one for one in records if only is None or one["student"] in only.students]
     known = list(dict.fromkeys(record["student"] for record in records))
-    called = {name: _pseudonym(name) if pseudonyms else name for name in known}
-    pairs = similar_pairs(unit, known)
-    outcomes = load_outcomes(unit)
+    called = {name: pseudonym(name) if pseudonyms else name for name in known}
+    pairs = [one for one in similar_pairs(unit, everyone) if {one.one, one.other} <= {*known, PUBLISHED}]
+    outcomes = {student: one for student, one in load_outcomes(unit).items() if student in called}
+    where = {} if pseudonyms else sections()  # a small section would tell who is who
     if pseudonyms:
         records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
         records.sort(key=lambda one: one["student"])  # the order of the names would tell them
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
-    students = [
-        _student(name, [one for one in records if one["student"] == name])
-        for name in dict.fromkeys(one["student"] for one in records)
-    ]
+    by_student = defaultdict(list)
+    for one in records:
+        by_student[one["student"]].append(one)
+    students = [_student(name, row, where.get(name, "")) for name, row in by_student.items()]
     counted = [one for one in records if one["state"] not in NOTHING_TO_COUNT]
     names = {one["student"] for one in counted}
     graded = [one for one in students if one["name"] in names]
+    totals = {one["name"]: one["points"] for one in graded}
+    copies = _copies(pairs, called)
     return {
         "unit": unit,
+        "section": only.name if only else "",
         "exercises": [_exercise(name, counted, graded, outcomes) for name in exercises],
         "students": students,
+        "sections": len({one["section"] for one in students}) > 1,
         "counted": len(graded),
-        "scores": _histogram(students),
+        "scores": histogram([one["points"] for one in students], students[0]["max_points"] if students else 0),
         "states": Counter(record["state"] for record in records).most_common(),
         "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
         "by_hand": [(one["student"], one["exercise"]) for one in records if one["state"] == UNJUDGED],
-        "totals": _totals(graded),
-        "topics": topics(unit, counted, *_quarters(graded), not pseudonyms),
+        "totals": Spread.of(list(totals.values())),
+        "of": students[0]["max_points"] if students else 0,
+        "topics": topics(unit, counted, quarters(totals), not pseudonyms),
         "unfinished": _unfinished(counted, exercises),
         "quarters": QUARTERS,
         "silent": _silent_checks(counted, exercises),
-        "pairs": _copies(pairs, called)[:MOST_PAIRS],
-        "more_pairs": max(0, len(_copies(pairs, called)) - MOST_PAIRS),
-        "published": sorted(
-            (
-                {"name": called[pair.one], "share": pair.share, "identical": pair.identical}
-                for pair in pairs
-                if pair.other == PUBLISHED
-            ),
-            key=lambda one: (not one["identical"], -one["share"], one["name"]),
-        ),
+        "pairs": copies[:MOST_PAIRS],
+        "more_pairs": max(0, len(copies) - MOST_PAIRS),
+        "published": _published(pairs, called),
     }
+
+
+def _published(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
+    """Who has most of the published solution, those first who have all of it."""
+    rows = [
+        {"name": called[pair.one], "share": pair.share, "identical": pair.identical}
+        for pair in pairs
+        if pair.other == PUBLISHED
+    ]
+    return sorted(rows, key=lambda one: (not one["identical"], -one["share"], one["name"]))
 
 
 def _copies(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
@@ -115,11 +145,6 @@ def _copies(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
     return sorted(rows, key=lambda row: (not row["identical"], -row["share"], -row["count"], row["names"]))
 
 
-def _pseudonym(name: str) -> str:
-    secret = settings.secret().encode()
-    return "student-" + hmac.new(secret, name.encode(), hashlib.sha256).hexdigest()[:8]
-
-
 def _nameless(record: dict, name: str) -> dict:
     """What is left of a record: repairs and messages name files and quote code, and both may name students."""
     count = len(record["repairs"])
@@ -127,9 +152,10 @@ def _nameless(record: dict, name: str) -> dict:
     return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": said}
 
 
-def _student(name: str, row: list[dict]) -> dict:
+def _student(name: str, row: list[dict], section: str) -> dict:
     return {
         "name": name,
+        "section": section,
         "row": row,
         "by_exercise": defaultdict(dict, {one["exercise"]: one for one in row}),
         "points": sum(record["points"] for record in row),
@@ -157,52 +183,17 @@ def _exercise(name: str, records: list[dict], students: list[dict], outcomes: di
         "share": sum(scores.values()) / (most or len(own) or 1),
         "right": int(sum(right.values())),
         "students": len(own),
-        "discrimination": _discrimination(scores, rest),
+        "stretch": bool(own) and not most,
+        "discrimination": discrimination(scores, rest),
         "median_seconds": median(times) if times else None,
         "longest_seconds": max(times, default=None),
     }
-
-
-def _discrimination(scores: dict[str, float], rest: dict[str, float]) -> float | None:
-    """Correlation of an exercise's points with the rest of each score; None where it cannot be said."""
-    if len(scores) < ENOUGH:
-        return None
-    try:
-        return correlation(list(scores.values()), [rest[name] for name in scores])
-    except StatisticsError:  # everybody has the same
-        return None
-
-
-def _totals(students: list[dict]) -> dict | None:
-    """Mean, median and spread of the totals of those who handed in."""
-    points = [one["points"] for one in students]
-    if not points:
-        return None
-    return {"mean": mean(points), "median": median(points), "spread": pstdev(points), "of": students[0]["max_points"]}
-
-
-def _histogram(students: list[dict]) -> list[dict]:
-    """How many students have which total, in at most twelve steps whose width is a whole number of points."""
-    top = students[0]["max_points"] if students else 0
-    width = next(one for one in (1, 2, 5, 10, 20, 50, 100, 1000) if top <= 12 * one)
-    steps = max(1, -(-int(top) // width))
-    counts = Counter(min(steps - 1, int(one["points"] // width)) for one in students)
-    return [
-        {"from": step * width, "to": min(top, (step + 1) * width), "students": counts[step]} for step in range(steps)
-    ]
 
 
 def _unfinished(records: list[dict], exercises: list[str]) -> list[dict]:
     """The exercises that students left as they were handed out, with how many."""
     left = Counter(one["exercise"] for one in records if one["problem"] == UNFINISHED)
     return [{"exercise": name, "students": left[name]} for name in exercises if left[name]]
-
-
-def _quarters(students: list[dict]) -> tuple[dict[str, int], Counter]:
-    """Each student's quarter of the class by total score, 0 the lowest; equal scores are in the same one."""
-    totals = sorted(one["points"] for one in students)
-    place = {one["name"]: min(3, 4 * totals.index(one["points"]) // len(totals)) for one in students}
-    return place, Counter(place.values())
 
 
 def _silent_checks(records: list[dict], exercises: list[str]) -> list[dict]:

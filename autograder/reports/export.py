@@ -11,6 +11,7 @@ from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.marks import Marks, marks
 from autograder.intake.lms.matching import Whose, hints
+from autograder.intake.lms.sections import Section, find_section
 from autograder.intake.lms.students import Student, as_row, decoded, lines, students
 from autograder.intake.marked_cells import CHECK
 from autograder.reports.safe_cells import cell
@@ -40,13 +41,14 @@ def folder() -> Path:
     return settings.make_class_folder() / "export"
 
 
-def as_table(unit: str) -> Exported:
-    """Writes a table: a row for each student, a column for each exercise and written answer.
+def as_table(unit: str, section: str | None = None) -> Exported:
+    """Writes a table: a row for each student, or each of a section, a column for each exercise and written answer.
 
     Raises:
-        KitError: the gradebook cannot be used, or holds nothing of the unit.
+        KitError: the gradebook cannot be used, holds nothing of the unit, or the class has no such section.
     """
-    found, known = _graded(unit), {one.id: one for one in students()}
+    only = find_section(section) if section else None
+    found, known = _graded(unit, only), {one.id: one for one in students()}
     names = list(dict.fromkeys(name for one in found.values() for name in one.cells))
     head = [
         "student",
@@ -63,25 +65,26 @@ def as_table(unit: str) -> Exported:
         points = [_number(one.cells.get(name)) for name in names]
         last = [_number(one.penalty), _number(one.total), " ".join(one.pending)]
         table.append([cell(student), cell(about.name), cell(about.section), *points, *last])
-    file = _written(f"{unit}.csv", table)
+    file = _written(f"{unit}{only.suffix if only else ''}.csv", table)
     return Exported(file, len(found), [student for student, one in found.items() if one.pending])
 
 
-def into(unit: str, theirs: Path) -> Exported:
+def into(unit: str, theirs: Path, section: str | None = None) -> Exported:
     """Fills an LMS's own file: the gradebook that Canvas exports, Moodle's grading worksheet, or any table that names students.
 
-    Every other column stays as it is, and so does a row whose student has no mark or cannot be told.
+    Every other column stays as it is, and so does a row whose student has no mark, is not of the section or cannot be told.
 
     Raises:
-        KitError: the file is no such table, or the gradebook cannot be used, or holds nothing of the unit.
+        KitError: the file is no such table, the gradebook cannot be used, holds nothing of the unit, or there is no such section.
     """
-    found = _graded(unit)
+    only = find_section(section) if section else None
+    found = _graded(unit, only)
     whose = Whose(students() or map(Student, found))
     head, *given = lines(theirs) or [[]]
     column = _column(unit, head)
     if column not in head:
         head, given = [*head, column], [[*line, ""] for line in given]
-    said = Exported(folder() / f"{unit}-{theirs.stem}.csv", column=column)
+    said = Exported(folder() / f"{unit}-{theirs.stem}{only.suffix if only else ''}.csv", column=column)
     meant, place = _meant(whose, head, given), head.index(column)
     for number, line in enumerate(given):
         line += [""] * (len(head) - len(line))
@@ -140,10 +143,13 @@ def _scale(head: list[str], given: list[list[str]], column: str, most: float) ->
     return ""
 
 
-def _graded(unit: str) -> dict[str, Marks]:
+def _graded(unit: str, only: Section | None) -> dict[str, Marks]:
     found = marks(unit)
     if not found:
         raise settings.KitError(f"{unit} has no marks yet: run `python -m autograder grade {unit}`.")
+    found = {student: one for student, one in found.items() if only is None or student in only.students}
+    if not found:
+        raise settings.KitError(f"{unit}: nobody of section {only.name} has marks yet.")
     return found
 
 

@@ -11,6 +11,8 @@ from autograder.gradebook.nbgrader_configuration import checked, configuration
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
+from autograder.intake.places import SECRET
+from autograder.intake.submissions import secret_of
 from autograder.reports.pages import render
 
 
@@ -36,6 +38,8 @@ def _page(unit: str, student: str, records: list[dict]) -> Path:
     if records[0]["state"] not in (MISSING, MALFORMED, WRONG_NOTEBOOK) and graded_file(student, unit).exists():
         if _whole_page(unit, student):
             return file
+    if secret := secret_of(student, unit):
+        write_atomically(file.with_name(SECRET), secret)
     return write_atomically(file, _short_page(unit, student, records))
 
 

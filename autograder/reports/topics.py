@@ -16,13 +16,13 @@ _NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, UNFINISHED, "graded_earlier") 
 EXCERPTS, LONGEST = 2, 1_200  # how many students' code is shown for a mistake, and characters of each
 
 
-def topics(unit: str, records: list[dict], quarter: dict[str, int], sizes: Counter, open_names: bool) -> list[dict]:
+def topics(unit: str, records: list[dict], quarter: dict[str, tuple[float, ...]], open_names: bool) -> list[dict]:
     """Misconceptions and other problems by how many students have them, most first, each with its sentence.
 
     What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
 
     Args:
-        quarter: each student's quarter of the class, and `sizes` of these.
+        quarter: each student's shares of the four quarters of the class.
         open_names: whether names, messages and code may be shown.
     """
     having: dict[tuple[str, str], list[dict]] = defaultdict(list)
@@ -35,7 +35,7 @@ def topics(unit: str, records: list[dict], quarter: dict[str, int], sizes: Count
     }
     rows = []
     for (exercise, name), found in sorted(having.items(), key=lambda item: (-len(item[1]), item[0])):
-        spread = Counter(quarter[one["student"]] for one in found)
+        spread = [sum(quarter[one["student"]][at] for one in found) for at in range(4)]
         rows.append(
             {
                 "exercise": exercise,
@@ -46,9 +46,7 @@ def topics(unit: str, records: list[dict], quarter: dict[str, int], sizes: Count
                 "reread": _reread(found),
                 "names": sorted(one["student"] for one in found) if open_names else [],
                 "excerpts": _excerpts(unit, exercise, found) if open_names else [],
-                "cells": [
-                    {"students": (n := spread[at]), "share": n / sizes[at] if sizes[at] else 0.0} for at in range(4)
-                ],
+                "cells": [{"students": round(count, 1), "share": 4 * count / len(quarter)} for count in spread],
             }
         )
     return rows

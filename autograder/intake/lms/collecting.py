@@ -13,16 +13,26 @@ from pathlib import Path
 from autograder import settings
 from autograder.files import write_atomically
 from autograder.intake.guard import reason
+from autograder.intake.lms import clones
 from autograder.intake.lms.downloads import Download, Handed, opened
 from autograder.intake.lms.matching import Whose, hints
+from autograder.intake.lms.origins import Origin, remember
 from autograder.intake.lms.students import Student, rows, students
 from autograder.intake.lms.times import class_zone, when
 from autograder.intake.places import plain, unit_folder
 from autograder.intake.timestamp import read_time
 
 STAMP = "timestamp.txt"
-# What a column is called that says when something was handed in: in our own tables, Moodle's worksheet, Gradescope's grades
-_WHEN = ("submitted at", "submitted_at", "time", "last modified (submission)", "submission time")
+# What a column is called that says when something was handed in: in our own tables, Moodle's worksheet, Gradescope's grades,
+# GitHub Classroom's grades
+_WHEN = (
+    "submitted at",
+    "submitted_at",
+    "time",
+    "last modified (submission)",
+    "submission time",
+    "submission_timestamp",
+)
 
 
 @dataclass
@@ -71,10 +81,12 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
     if not known:
         how = "run `python -m autograder roster FILE` with the list of students that your LMS exports"
         raise settings.KitError(f"it is not known who is in the class: {how}.")
-    download, whose = opened(place), Whose(known)
+    whose = Whose(known)
+    download = clones.opened(place, unit, whose) or opened(place)
     by_student, unmatched = _by_student(download, whose)
     said = Collected(unit, download.system, unmatched=sorted({*unmatched, *download.strangers}), large=download.large)
     told = _told(times, whose) if times else {}
+    came: dict[str, Origin] = {}
     for student, files in sorted(by_student.items()):
         at = told.get(student) or max((one.at for one in files if one.at), default=None)
         if at is None:
@@ -83,11 +95,19 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
         if download.system == "canvas":
             said.otherwise += [f"{student}: {plain(one.path)}" for one in files if not whose.knows(one.who[1])]
         try:
-            getattr(said, _place(student, unit, files, at)).append(student)
+            getattr(said, became := _place(student, unit, files, at)).append(student)
+            if became != "older":
+                came[student] = Origin(download.system, _first(files).path)
         except (zipfile.BadZipFile, RuntimeError, OSError, NotImplementedError) as error:
             said.unread.append(f"{student} ({reason(error)})")
+    remember(unit, came)
     said.missing = [one.id for one in known if not one.left and not _has_handed_in(one, unit)]
     return said
+
+
+def _first(files: list[Handed]) -> Handed:
+    """The newest of a student's notebooks, or of what else there is."""
+    return next((one for one in files if one.name.lower().endswith(".ipynb")), files[0])
 
 
 def _by_student(download: Download, whose: Whose) -> tuple[dict[str, list[Handed]], list[str]]:

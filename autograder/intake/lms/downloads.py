@@ -162,7 +162,7 @@ def _gradescope(files: dict, listing: str) -> Download:
         for one in people:
             who = tuple(str(one[key]) for key in (":sid", ":email", ":name") if one.get(key))
             at = about.get(":created_at")
-            at = _in_utc(at) if isinstance(at, datetime) else None
+            at = in_utc(at) if isinstance(at, datetime) else None
             handed.append(Handed(path, inside.name, who, files[path], at, bool(about.get(":late")), (at or _EVER,)))
     return Download("gradescope", handed, strangers)
 
@@ -170,7 +170,7 @@ def _gradescope(files: dict, listing: str) -> Download:
 _EVER = datetime(1970, 1, 1)
 
 
-def _in_utc(time: datetime) -> datetime:
+def in_utc(time: datetime) -> datetime:
     """A time as nbgrader keeps it: in UTC, and without saying so."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 

@@ -9,7 +9,7 @@ from autograder.intake.lms.students import Student
 
 _WHO = re.compile(
     r"(student|user|sis|canvas)?[ _]?(id|login id|user id|number)|students?|names?|full name|first name|last name"
-    r"|e-?mail( address)?|username|identifier|sid"
+    r"|e-?mail( address)?|username|identifier|sid|github_username|roster_identifier"
 )
 
 

@@ -144,10 +144,18 @@ def _first(row: dict[str, str], names: Iterable[str]) -> str:
     return next((row[name] for name in names if row.get(name)), "")
 
 
+def _of_github(row: dict[str, str]) -> dict[str, str]:
+    """A row of GitHub Classroom's list as an LMS has it: students choose their logins, teachers what else identifies them."""
+    said = row.get("identifier", "")
+    kind = "email" if "@" in said else "name" if " " in said else "id number"
+    return {**row, "identifier": "", "username": row["github_username"], **({kind: said} if said else {})}
+
+
 def _student(row: dict[str, str]) -> Student | None:
     """The student of one row; None for a row that is none."""
     if row.get("role", "student").lower() in ("instructor", "ta", "reader", "teacher"):
         return None
+    row = _of_github(row) if "github_username" in row else row
     name = _first(row, _NAMES) or f"{_first(row, _FIRST)} {_first(row, _LAST)}".strip()
     email = _first(row, _EMAILS)
     canvas = "student" in row  # the gradebook of Canvas, in which ID is a number of its own

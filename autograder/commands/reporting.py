@@ -1,0 +1,90 @@
+"""Verbs that tell what grading has found: feedback, report, export."""
+
+from pathlib import Path
+
+from autograder.commands.grading import add_section, add_units, each, note
+from autograder.intake.places import listed
+from autograder.settings import KitError, find_units
+
+
+def add(verb) -> None:
+    """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
+    feedback = verb("feedback", _feedback, "write each student's feedback page")
+    add_units(feedback)
+    feedback.add_argument("--student", help="only this student's")
+    feedback.add_argument("--quiet", action="store_true", help="print nothing")
+    packed = feedback.add_mutually_exclusive_group()
+    packed.add_argument(
+        "--zip",
+        nargs="?",
+        const=True,
+        metavar="FILE",
+        help="also pack the pages so that Moodle or Canvas takes them; default: in the class's folder",
+    )
+    packed.add_argument("--folder", type=Path, metavar="DIR", help="the same, not packed, into a folder of its own")
+    export = verb("export", _export, "write marks as a table, or into a file of your LMS")
+    add_units(export)
+    add_section(export)
+    export.add_argument(
+        "--into",
+        type=Path,
+        metavar="FILE",
+        help="the gradebook that Canvas exports, Moodle's grading worksheet, or another table that names students",
+    )
+    report = verb("report", _report, "write the class report of a unit, or that of the course")
+    report.add_argument(
+        "units", nargs="*", metavar="UNIT", help="such as 04 or 04_attention_layer; several, or all; none with --course"
+    )
+    report.add_argument("--course", action="store_true", help="one page over all units that have results")
+    report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
+    add_section(report)
+
+
+def _feedback(options):
+    from autograder.reports.feedback import write_feedback
+    from autograder.reports.giving_back import as_folder, as_zip, told
+
+    if (options.zip not in (None, True) or options.folder) and len(find_units(options.units)) > 1:
+        raise KitError("one file or folder holds one unit: give one unit, or `--zip` without a file.")
+
+    def one(unit):
+        pages = write_feedback(unit, options.student)
+        if options.zip or options.folder:
+            file = None if options.zip is True else Path(options.zip or ".")
+            packed = as_folder(unit, pages, options.folder) if options.folder else as_zip(unit, pages, file)
+            lines = told(packed)
+        else:
+            lines = map(str, pages)
+        if not options.quiet:
+            print("\n".join(lines))
+
+    return each(options.units, one)
+
+
+def _export(options):
+    from autograder.reports.export import as_table, into
+
+    def one(unit):
+        said = into(unit, options.into, options.section) if options.into else as_table(unit, options.section)
+        print(f"{said.file}: {said.filled} marks" + (f", in the column {said.column!r}" if said.column else ""))
+        if said.scale:
+            note(f"{options.into} allows at most {said.scale}: change that there, or the marks mean something else.")
+        if said.pending:
+            note(f"{len(said.pending)} of these have written answers that are not graded yet: {listed(said.pending)}.")
+        if said.unknown:
+            note(f"{options.into} does not name {listed(said.unknown)}; their marks are not in it.")
+
+    return each(options.units, one)
+
+
+def _report(options):
+    if options.course == bool(options.units):
+        raise KitError("name the units to report on, or give --course alone for the report over all of them.")
+    if options.course:
+        from autograder.reports.course_report import write_course_report
+
+        print(write_course_report(options.pseudonyms, options.section))
+        return 0
+    from autograder.reports.class_report import write_report
+
+    return each(options.units, lambda unit: print(write_report(unit, options.pseudonyms, options.section)))
