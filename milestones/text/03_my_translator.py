@@ -5,7 +5,7 @@
 # become **two models that you wrote**: one translates English into French, the other describes pictures. You need nothing
 # but your solved notebooks. This is not graded, and takes about two minutes, most of it training.
 #
-# Run the notebook from the top. What you have not solved yet is lent by the course, and the second cell says what is yours;
+# Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is yours;
 # come back when you have solved more. [Lesson 02](../notebooks/02_bahdanau_attention.ipynb) and
 # [lesson 03](../notebooks/03_image_captioning.ipynb) explain the models.
 
