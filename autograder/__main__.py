@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-from autograder.commands import authoring, class_list, grading
+from autograder.commands import authoring, class_list, grading, reporting
 from autograder.settings import KitError, version
 
 
@@ -38,7 +38,7 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(verb=action)
         return made
 
-    for kind in (class_list, grading, authoring):
+    for kind in (class_list, grading, reporting, authoring):
         kind.add(verb)
     return parser
 

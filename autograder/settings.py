@@ -13,7 +13,9 @@ from autograder.files import create_whole
 
 ROOT = Path(__file__).resolve().parent.parent
 LESSONS, LESSON_TWINS = ROOT / "notebooks", ROOT / "notebooks" / "text"
+MILESTONES, MILESTONE_TWINS = ROOT / "milestones", ROOT / "milestones" / "text"
 SOLUTIONS = ROOT / "solutions"
+BOOK = ROOT / "book"  # what a reader opens, once it was built
 ASSIGNMENTS = ROOT / os.environ.get(
     "COURSE_RELEASE", "assignments"
 )  # another folder keeps a trial out of the repository's
@@ -72,9 +74,27 @@ def table() -> dict:
     return _project()["tool"]["course"]
 
 
+def address() -> str | None:
+    """The repository's address, or None while pyproject.toml holds the placeholder."""
+    stated = table()["repository"].removesuffix("/")
+    return None if "/OWNER/" in stated else stated
+
+
 def version() -> str:
     """The course's version, as pyproject.toml says it."""
     return _project()["project"]["version"]
+
+
+def course_id() -> str:
+    """What nbgrader calls the course, on its exchange too: COURSE_ID, else pyproject.toml's `course_id`, else attention-course.
+
+    Raises:
+        KitError: nbgrader cannot use it.
+    """
+    said = os.environ.get("COURSE_ID") or table().get("course_id", "attention-course")
+    if re.fullmatch(r"[\w-][\w.-]*", said):
+        return said
+    raise KitError(f"the course's id {said!r} cannot be used: it takes letters, digits, dots, dashes and underscores.")
 
 
 def class_folder() -> Path:

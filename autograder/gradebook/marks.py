@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 
-from nbgrader.api import MissingEntry
+import sqlalchemy
+from nbgrader.api import Assignment, Grade, GradeCell, MissingEntry, SubmittedAssignment, SubmittedNotebook
 
 from autograder.gradebook.store import patiently
 from autograder.intake.lms.students import left
@@ -71,6 +72,50 @@ def marks(unit: str) -> dict[str, Marks]:
             penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
             total = sum(value or 0 for value in cells.values()) - penalty
             found[one.student_id] = Marks(cells, penalty, total, one.max_score, tuple(sorted(open_ones)))
+        return found
+
+    return patiently(read)
+
+
+@dataclass(frozen=True)
+class Total:
+    """One student's points of a unit, by hand and by machine, after a late penalty; of how many; and how many are still open."""
+
+    points: float
+    most: float
+    open: float
+
+
+def totals() -> dict[str, dict[str, Total]]:
+    """The totals of all units by student, of all who are in the gradebook; the gradebook is asked once for the whole course.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    waits = sqlalchemy.and_(Grade.needs_manual_grade, Grade.manual_score.is_(None))
+    graded = (
+        sqlalchemy.select(
+            Assignment.name,
+            SubmittedAssignment.student_id,
+            SubmittedNotebook.id.label("notebook"),
+            sqlalchemy.func.max(sqlalchemy.func.coalesce(SubmittedNotebook.late_submission_penalty, 0)).label(
+                "penalty"
+            ),
+            sqlalchemy.func.sum(sqlalchemy.case((waits, 0.0), else_=Grade.score)).label("points"),
+            sqlalchemy.func.sum(GradeCell.max_score).label("most"),
+            sqlalchemy.func.sum(sqlalchemy.case((waits, GradeCell.max_score), else_=0.0)).label("open"),
+        )
+        .join(SubmittedAssignment, SubmittedAssignment.assignment_id == Assignment.id)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+        .join(GradeCell, GradeCell.id == Grade.cell_id)
+        .group_by(Assignment.name, SubmittedAssignment.student_id, SubmittedNotebook.id)
+    )
+
+    def read(gradebook):
+        found: dict[str, dict[str, Total]] = {}
+        for unit, student, _, penalty, points, most, waiting in gradebook.db.execute(graded):
+            found.setdefault(unit, {})[student] = Total(points - penalty, most, waiting)
         return found
 
     return patiently(read)

@@ -21,11 +21,11 @@ from traitlets.config.loader import JSONFileConfigLoader, PyFileConfigLoader
 from autograder import settings
 from autograder.intake.timestamp import read_time
 
-COURSE = "attention-course"
 # Names of files as Moodle (in folders or flat) and Canvas write them, below the folder into which zip_collect unpacks.
 DOWNLOADED = (
     r".*/(?P<student_id>[^/_]+)(?:_LATE)?_\d+_(?:assignsubmission_file_?/?|\d+_)(?P<file_id>[^/]+?)(?:-\d+)?\.ipynb$"
 )
+_reading: list[bool] = []  # not empty while the instructor's files are read
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
 
 
@@ -51,16 +51,19 @@ def _files() -> list[tuple[Path, int]]:
 @lru_cache(maxsize=4)
 def _instructors(files: tuple[tuple[Path, int], ...]) -> Config:
     config, path = Config(), os.environ.get("PYTHONPATH")
+    _reading.append(True)
     try:
-        for file, _ in files:
-            config.merge(_read(file))
+        for file in files:
+            config.merge(deepcopy(_read(*file)))
     finally:  # nbgrader's kernels are told of the course in it; what the kit starts is not
+        _reading.pop()
         os.environ.pop("PYTHONPATH", None)
         os.environ |= {} if path is None else {"PYTHONPATH": path}
     return config
 
 
-def _read(file: Path) -> Config:
+@lru_cache(maxsize=16)
+def _read(file: Path, changed: int) -> Config:
     loader = JSONFileConfigLoader if file.suffix == ".json" else PyFileConfigLoader
     try:
         return loader(file.name, path=str(file.parent)).load_config()
@@ -113,7 +116,7 @@ def _setting(name: str) -> str:
 def configure(config: Config) -> Config:
     """Fills an nbgrader configuration and returns it."""
     folder = settings.class_folder()
-    config.CourseDirectory.course_id = COURSE
+    config.CourseDirectory.course_id = settings.course_id()
     config.CourseDirectory.root = str(settings.ROOT)
     config.CourseDirectory.source_directory = settings.SOLUTIONS.name
     places = {step: folder / step for step in ("submitted", "autograded", "feedback")}
@@ -141,9 +144,7 @@ def configure(config: Config) -> Config:
         "nbgrader.preprocessors.CheckCellMetadata",
     ]
     config.Autograde.exporter_class = "autograder.nbgrader_plugin.autograding.AnyNotebook"
-    if not SHARED_EXCHANGE.exists():
-        config.Exchange.root = str(folder / "exchange")
-        (settings.make_class_folder() / "exchange").mkdir(exist_ok=True)
+    _connect_to_the_exchange(config)
     # A mark scheme stands in the locked question above a written answer, which keeps its "no response" check.
     config.ClearMarkScheme.enforce_metadata = False
     config.GenerateFeedback.preprocessors = [
@@ -162,6 +163,27 @@ def configure(config: Config) -> Config:
     _follow_the_deadlines()
     settings.make_class_folder()
     return config
+
+
+def _elsewhere() -> Config:
+    """What nbgrader reads in other places than the repository."""
+    try:
+        return _instructors(tuple(one for one in _files() if one[0].parent != settings.ROOT))
+    except settings.KitError:
+        return Config()  # nbgrader and `configuration` tell of it themselves
+
+
+def _connect_to_the_exchange(config: Config) -> None:
+    """The exchange is the one that the server's configuration names, else the server's usual one, else the class's own."""
+    if _reading:
+        return  # whoever reads these files does it for them all
+    told = _elsewhere()
+    if not SHARED_EXCHANGE.exists() and "root" not in {**told.Exchange, **config.Exchange}:
+        config.Exchange.root = str(settings.make_class_folder() / "exchange")
+        Path(config.Exchange.root).mkdir(exist_ok=True)
+    for step, name in (("collect", "Collect"), ("release_feedback", "ReleaseFeedback")):
+        if step not in told.ExchangeFactory:
+            config.ExchangeFactory.setdefault(step, f"autograder.nbgrader_plugin.exchanging.{name}")
 
 
 def _show_safely(config: Config) -> None:
@@ -192,4 +214,4 @@ def _follow_the_deadlines() -> None:
 
 def gradebook_of(url: str) -> Gradebook:
     """The gradebook at a database's address."""
-    return Gradebook(url, COURSE)
+    return Gradebook(url, settings.course_id())

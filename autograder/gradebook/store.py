@@ -29,7 +29,8 @@ from autograder.gradebook.deadlines import NOTHING, deadlines
 from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
 from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
-from autograder.intake.submissions import handed_in_at
+from autograder.intake.places import SECRET
+from autograder.intake.submissions import handed_in_at, secret_of
 from autograder.intake.timestamp import read_time
 
 warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
@@ -124,13 +125,17 @@ def roster() -> list[str]:
 
 
 def save_notebook(outcome: dict) -> Path | None:
-    """Writes a graded notebook where nbgrader looks for it; a note of when it was handed in goes with it."""
+    """Writes a graded notebook where nbgrader looks for it, with when it was handed in and what the exchange says of it."""
     if outcome["notebook"] is None:
         return None
     file = graded_file(outcome["student"], outcome["unit"])
-    _, stamp = handed_in_at(outcome.get("folder", outcome["student"]), outcome["unit"])
-    if stamp:
-        write_atomically(file.with_name("timestamp.txt"), stamp)
+    folder = outcome.get("folder", outcome["student"])
+    for name, said in (
+        ("timestamp.txt", handed_in_at(folder, outcome["unit"])[1]),
+        (SECRET, secret_of(folder, outcome["unit"])),
+    ):
+        if said:
+            write_atomically(file.with_name(name), said)
     return write_atomically(file, outcome["notebook"])
 
 

@@ -15,7 +15,8 @@ from autograder.intake.guard import guarded, reason
 MAX_BYTES = 100_000_000  # of a notebook, outputs included
 MAX_DEPTH, MAX_FILES = 7, 500  # how far a folder is searched, and how many of its files are looked at
 MAX_ELSEWHERE = 1500  # files of a student's other folders that are looked at
-IGNORED = ("timestamp.txt", ".*", "__pycache__", "__MACOSX", "*.pyc")
+SECRET = "submission_secret.txt"  # of nbgrader's exchange: who has it finds the feedback
+IGNORED = ("timestamp.txt", SECRET, ".*", "__pycache__", "__MACOSX", "*.pyc")
 CHECKPOINTS = (".ipynb_checkpoints", "*-checkpoint.ipynb", ".~*.ipynb")  # what Jupyter keeps of an earlier state
 _PLACEHOLDER = ".*.icloud"  # of a file that was never fetched from iCloud
 

@@ -12,10 +12,11 @@ from autograder.intake.candidates import Reader
 from autograder.intake.choosing import choose
 from autograder.intake.file_kinds import READ, kind
 from autograder.intake.guard import guarded, reason
-from autograder.intake.places import Places, listed, places, plain, read, unit_folder
+from autograder.intake.places import SECRET, Places, listed, places, plain, read, unit_folder
 from autograder.intake.timestamp import read_time
 
 MAX_EXTRA = 5_000_000  # of an extra file that travels
+LONGEST = 1000  # bytes of a secret that are read
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,13 @@ def _described(file: Path) -> str:
 def handed_in_at(student: str, unit: str) -> tuple[datetime | None, str]:
     """When a submission was handed in, as nbgrader's timestamp.txt says, and that file's text; None if it cannot be told."""
     return _time(student, unit)[:2]
+
+
+@guarded(lambda *_: "")
+def secret_of(student: str, unit: str) -> str:
+    """What nbgrader's exchange put beside a submission, under which its feedback is found; "" if there is none."""
+    data, _ = read(unit_folder(settings.class_folder() / "submitted" / student, unit) / SECRET, LONGEST)
+    return (data or b"").decode().strip()
 
 
 @guarded(lambda *_: (None, "", ""))
