@@ -178,7 +178,8 @@ print(f"bits per character at the end: {last / math.log(2) * len(tokens) / len(t
 def following(tokens, temperature, k=12, p=0.9):
     """The model's distribution of the next token [V], and what is drawn from [V]."""
     logits = gpt(tokens[None, -N:].to(DEVICE))[0, -1].cpu()
-    return logits.softmax(dim=-1), my.next_token_distribution(logits, temperature, k, p)
+    softmax = logits.softmax(dim=-1)
+    return softmax, my.next_token_distribution(logits, temperature, k, p)
 
 
 @torch.no_grad()
