@@ -1,6 +1,5 @@
 """Verbs for who is in the class and what they hand in: roster, collect."""
 
-from collections import Counter
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -35,12 +34,14 @@ def add(verb) -> None:
         metavar="FILE",
         help="a table that says when each student handed in, such as Moodle's grading worksheet",
     )
+    collect.add_argument("--all-names", action="store_true", help="name everybody where a list would be cut")
 
 
 def _roster(options):
     from autograder.gradebook.store import enrol
     from autograder.intake.lms import students
     from autograder.intake.lms.merging import merged
+    from autograder.intake.lms.sections import counted
 
     known, said = students.students(), []
     if options.file:
@@ -55,31 +56,33 @@ def _roster(options):
         enrol([one for one in known if not one.left])
     here = [one for one in known if not one.left]
     print(f"{len(here)} students" + (f", and {len(known) - len(here)} who have left" if len(here) < len(known) else ""))
-    sections = Counter(one.section for one in here if one.section)
-    for section, count in sorted(sections.items()):
+    for section, count in counted().items():
         print(f"  section {section}: {count}")
     for sentence in said:
         print(sentence)
 
 
 def _place(known: list, name: str) -> int:
-    """Where a student is in the list.
+    """Where a student is in the list, who is named by id, number, login or address.
 
     Raises:
         KitError: nobody is called that; the nearest name is told.
     """
+    from autograder.intake.lms.students import called
+
+    if found := called(name, known):
+        return known.index(found)
     ids = [one.id for one in known]
-    if name in ids:
-        return ids.index(name)
     near = get_close_matches(name, ids, 1)
     raise KitError(f"nobody in the class has the id {name!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
 
 
 def _collect(options):
-    from autograder.intake.lms.collecting import collect, told
+    from autograder.intake.lms.collecting import collect
+    from autograder.intake.lms.telling import told
 
     unit = find_unit(options.unit)
     if not options.place.exists():
         raise KitError(f"there is no {options.place}.")
-    for line in told(collect(unit, options.place, options.times)):
+    for line in told(collect(unit, options.place, options.times), options.all_names):
         print(line)

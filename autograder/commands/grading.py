@@ -125,10 +125,11 @@ def each(names: list[str], do) -> int:
 def _grade(options):
     find_units(options.units)
     _warm_up(options)
-    from autograder.gradebook.marks import lateness
+    from autograder.gradebook.marks import lateness, waiting
     from autograder.grading.class_run import grade, table
-    from autograder.grading.summary import summary
+    from autograder.grading.summary import summary, to_mark
     from autograder.intake.lms.sections import find_section
+    from autograder.intake.lms.students import students
     from autograder.intake.misfiled import misfiled
 
     here = find_section(options.section).students if options.section else None
@@ -141,10 +142,14 @@ def _grade(options):
         if options.json:
             print("\n".join(json.dumps(one, ensure_ascii=False) for one in found))
         elif options.table or options.student:
-            print(table(found))
-        elif not options.quiet:
+            penalties = {student: one.penalty for student, one in lateness(unit).items()}
+            print(table(found, {one.id: one.name for one in students()}, penalties))
+        elif options.quiet:
+            for line in to_mark(unit, waiting(unit, here)):
+                print(line)
+        else:
             late = {student: one for student, one in lateness(unit).items() if here is None or student in here}
-            print("\n".join(summary(unit, found, late)))
+            print("\n".join(summary(unit, found, late, waiting(unit, here))))
         _tell_what_is_left(unit)
 
     return each(options.units, one)

@@ -54,7 +54,8 @@ def _feedback(options):
             packed = as_folder(unit, pages, options.folder) if options.folder else as_zip(unit, pages, file)
             lines = told(packed)
         else:
-            lines = map(str, pages)
+            few = len(pages) <= 3
+            lines = map(str, pages) if few else [f"{len(pages)} feedback pages, such as {pages[0]}"]
         if not options.quiet:
             print("\n".join(lines))
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from autograder import settings
-from autograder.intake.lms.students import students
+from autograder.intake.lms.students import called, students
 from autograder.intake.lms.times import deadlines_file, zone
 from autograder.intake.submissions import handed_in_at
 
@@ -118,11 +118,10 @@ def _rules(said: dict) -> Deadlines:
             raise _Wrong(f"{key!r} is not known here; known are {', '.join(_KEYS)}.")
     home = _zone(said.get("timezone"))
     due = {_unit(unit): _time(value, home, f"due.{unit}") for unit, value in _table(said, "due").items()}
-    extensions, known = {}, {one.id for one in students()}
+    extensions = {}
     for student in (granted := _table(said, "extensions")):
-        if known and student not in known:
-            raise _Wrong(f"extensions.{student}: nobody in the class has this id.")
-        extensions[student] = {
+        who = _id(student, granted)
+        extensions[who] = {
             _unit(unit): _longer(value, home, due, unit, f"extensions.{student}.{unit}")
             for unit, value in _table(granted, student).items()
         }
@@ -130,6 +129,18 @@ def _rules(said: dict) -> Deadlines:
     if not isinstance(days, int) or isinstance(days, bool) or days < 0:
         raise _Wrong("late_days is a whole number, such as 3.")
     return Deadlines(due, extensions, _span(said.get("grace", "0 minutes"), "grace"), days, _penalty(said))
+
+
+def _id(name: str, granted: dict) -> str:
+    """The id of the student who is named: by id, number, login or address; where the class has no list, the name itself."""
+    known = students()
+    found = called(name, known)
+    if known and not found:
+        within = granted[name] if isinstance(granted[name], dict) else {}
+        dotted = next((f"{name}.{part}" for part, value in within.items() if isinstance(value, dict)), None)
+        hint = f' A name with a dot goes in quotation marks: [extensions."{dotted}"].' if dotted else ""
+        raise _Wrong(f"extensions.{name}: nobody in the class has this id.{hint}")
+    return found.id if found else name
 
 
 def _table(said: dict, name: str) -> dict:

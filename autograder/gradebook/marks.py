@@ -121,6 +121,27 @@ def totals() -> dict[str, dict[str, Total]]:
     return patiently(read)
 
 
+def waiting(unit: str, here: set[str] | None = None) -> int:
+    """How many written answers wait for a mark: not marked, or handed in anew since they were.
+
+    Args:
+        here: only those of these students.
+
+    Raises:
+        KitError: the gradebook cannot be used, or stays locked.
+    """
+    query = (
+        sqlalchemy.select(SubmittedAssignment.student_id)
+        .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
+        .join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+        .join(Grade, Grade.notebook_id == SubmittedNotebook.id)
+        .join(GradeCell, GradeCell.id == Grade.cell_id)
+        .where(Assignment.name == unit, Grade.needs_manual_grade, GradeCell.cell_type == "markdown")
+    )
+    found, gone = patiently(lambda gradebook: [student for (student,) in gradebook.db.execute(query)]), left()
+    return sum((here is None or student in here) for student in found if student not in gone)
+
+
 @dataclass(frozen=True)
 class Standing:
     """What a student's feedback says beside the marks: the cells that wait for a human, and lateness in words."""

@@ -139,6 +139,24 @@ def save_notebook(outcome: dict) -> Path | None:
     return write_atomically(file, outcome["notebook"])
 
 
+def unchanged_answers(outcome: dict) -> list[str]:
+    """The written answers that are what they were when the student's work was graded last."""
+    file = graded_file(outcome["student"], outcome["unit"])
+    if outcome["notebook"] is None or not file.exists():
+        return []
+    now, before = _answers(outcome["notebook"]), _answers(file.read_text(encoding="utf-8"))
+    return sorted(name for name, text in now.items() if before.get(name) == text)
+
+
+def _answers(notebook: str) -> dict[str, str]:
+    """The texts of the cells that are marked by hand, by their names."""
+    try:
+        cells = [(cell["metadata"].get("nbgrader", {}), cell["source"]) for cell in json.loads(notebook)["cells"]]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return {marks["grade_id"]: "".join(text) for marks, text in cells if marks.get("grade") and marks.get("solution")}
+
+
 def save_scores(unit: str, outcomes: list[dict]) -> None:
     """Enters outcomes into the gradebook; manual grades and comments stay. Entering one twice changes nothing.
 
@@ -228,8 +246,10 @@ def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
     notebook = gradebook.find_submission_notebook(unit, unit, student)
     for grade in notebook.grades:
         grade.auto_score = outcome["scores"].get(grade.name, 0)
-        by_hand = grade.auto_score is None or grade.manual_score is not None  # a mark given by hand is looked at again
-        grade.needs_manual_grade = bool(outcome["scores"]) and by_hand
+        by_hand = grade.auto_score is None or grade.manual_score is not None  # a mark given by hand is looked at again,
+        settled = grade.manual_score is not None and not grade.needs_manual_grade  # unless it is of the same answer
+        done = settled and grade.name in outcome.get("unchanged", ())
+        grade.needs_manual_grade = bool(outcome["scores"]) and by_hand and not done
     for comment in notebook.comments:
         comment.auto_comment = outcome["comments"].get(comment.name)
     gradebook.db.flush()

@@ -1,6 +1,6 @@
 """Grades a class: finds submissions, hands them to workers, keeps what comes back, and enters it into the gradebook."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -9,6 +9,7 @@ from tqdm import tqdm
 
 from autograder import settings
 from autograder.gradebook import store
+from autograder.gradebook.deadlines import NOTHING, deadlines
 from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file, load_outcomes
@@ -100,6 +101,7 @@ def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
     """What was handed out (released cells, and code cells that need no pictures when unchanged), and what was handed in."""
     released, plain = store.released(unit), []
     store.late_penalties()  # a configuration or deadlines that cannot be used is told before any work is done
+    deadlines()
     file = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
     if file.exists():
         assignment = nbformat.read(file, as_version=4)
@@ -125,7 +127,8 @@ def graded(
     here = not options.scheduler
     tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
-    with tqdm(outcomes, total=len(tasks), desc=f"grading {unit}", unit="submission", leave=False) as bar:
+    shown = {"desc": f"grading {unit}", "unit": "submission", "leave": False, "disable": not tasks}
+    with tqdm(outcomes, total=len(tasks), **shown) as bar:
         for outcome in bar:
             yield {**outcome, "folder": folders[outcome["student"]], "kit": kit}
 
@@ -136,6 +139,7 @@ def keep(unit: str, journal: Journal, outcomes) -> None:
     What an earlier run wrote down and did not come to enter is entered now.
     """
     for outcome in outcomes:
+        outcome = {**outcome, "unchanged": store.unchanged_answers(outcome)}
         store.save_notebook(outcome)
         journal.append(outcome)
         if len(journal.unrecorded) >= BATCH:
@@ -150,16 +154,26 @@ def _enter(unit: str, journal: Journal) -> None:
         journal.recorded(students)
 
 
-def table(records: list[dict]) -> str:
-    """The grades as a table: a line for each student, a column for each exercise."""
+def table(records: list[dict], names: Mapping[str, str] = NOTHING, penalties: Mapping[str, float] = NOTHING) -> str:
+    """The grades as a table: a line for each student, a column for each exercise.
+
+    Args:
+        names: what the class's list calls the students, by id.
+        penalties: the points that lateness costs, by id.
+    """
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
     by_student: dict[str, dict] = {}
     for one in records:
         by_student.setdefault(one["student"], {})[one["exercise"]] = one
-    width = max(len("student"), *map(len, by_student))
+    called = {student: f"{student}  {names.get(student, '')}".rstrip() for student in by_student}
+    late = {student: f"{-penalties[student]:g}" for student in by_student if penalties.get(student)}
+    width = max(len("student"), *map(len, called.values()))
     short = [f"{number}" for number in range(1, len(exercises) + 1)]
     lines = [
-        f"{'student':<{width}}  " + " ".join(f"{name:>4}" for name in short) + "  total  state, and what to talk about"
+        f"{'student':<{width}}  "
+        + " ".join(f"{name:>4}" for name in short)
+        + ("  total   late" if late else "  total")
+        + "  state, and what to talk about"
     ]
     for student, row in by_student.items():
         points = " ".join(f"{_in_table(row[name]) if name in row else '–':>4}" for name in exercises)
@@ -167,9 +181,13 @@ def table(records: list[dict]) -> str:
         states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
         topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
         said = [topic for topic in topics if topic not in states]
-        lines.append(f"{student:<{width}}  {points}  {total:>5g}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
+        total = f"{total:>5g}" + (f"  {late.get(student, ''):>5}" if late else "")
+        lines.append(
+            f"{called[student]:<{width}}  {points}  {total}  {'/'.join(states)} {', '.join(said[:3])}".rstrip()
+        )
     lines.append("")
     lines += [f"{number} {name} ({_points(records, name)})" for number, name in zip(short, exercises)]
+    lines += ["", "late: what lateness costs; it is not taken off in this table"] if late else []
     left = [f"{one['student']} {one['exercise']}" for one in records if one["state"] == "unjudged"]
     if left:
         lines += ["", f"{BY_HAND}: {', '.join(left)}"]

@@ -19,8 +19,13 @@ _STATES = {  # told when it is not "graded"
 }
 
 
-def summary(unit: str, records: list[dict], late: Mapping[str, Lateness]) -> list[str]:
-    """The lines that `grade` prints by default, at most about twenty."""
+def summary(unit: str, records: list[dict], late: Mapping[str, Lateness], waiting: int) -> list[str]:
+    """The lines that `grade` prints by default, at most about twenty.
+
+    Args:
+        late: who handed in late.
+        waiting: how many written answers wait for a mark.
+    """
     rows: dict[str, list[dict]] = defaultdict(list)
     for one in records:
         rows[one["student"]].append(one)
@@ -29,7 +34,7 @@ def summary(unit: str, records: list[dict], late: Mapping[str, Lateness]) -> lis
     lines = [f"{unit}: {_count(len(rows), 'student')}, {len(there)} handed in", *_marks(there, most), ""]
     lines += _exercises(there)
     lines += ["", *_needing(rows)]
-    lines += _late(late)
+    lines += [*_late(late), *to_mark(unit, waiting)]
     used = sorted({one["sandbox"] for one in records} - {""})
     lines += [f"sandbox: {level} ({levels.MEANING[level]})" for level in used]
     number = unit[:2]
@@ -79,6 +84,12 @@ def _late(late: Mapping[str, Lateness]) -> list[str]:
     paying = sorted(student for student, one in late.items() if one.penalty)
     cost = f"; {len(paying)} lose points: {listed(paying)}" if paying else "; nobody loses points"
     return [f"{len(late)} handed in after the due date{cost}"]
+
+
+def to_mark(unit: str, waiting: int) -> list[str]:
+    """A line that says how many written answers wait for a mark; none where none do."""
+    verb = "waits" if waiting == 1 else "wait"
+    return [f"{_count(waiting, 'written answer')} {verb} for a mark: mark {unit[:2]}"] if waiting else []
 
 
 def _count(number: int, what: str) -> str:

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
 import nbformat
 
@@ -50,6 +51,7 @@ class Answer:
         given: the points for each criterion, where they were given here to this very text and are the mark still.
         score: the mark that a human has given; None if none.
         waiting: whether it waits for a human: not marked, or handed in anew after it was.
+        untouched: whether nothing is written: no text, or the words that the assignment was handed out with.
     """
 
     student: str
@@ -59,6 +61,7 @@ class Answer:
     score: float | None
     comment: str
     waiting: bool
+    untouched: bool
 
     @property
     def state(self) -> str:
@@ -109,6 +112,7 @@ def answers(unit: str, question: WrittenQuestion) -> list[Answer]:
         KitError: the gradebook cannot be used, or stays locked.
     """
     given, gone = _kept(unit).get(question.cell, {}), left()
+    placeholder = _source(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", question.cell)[0]
 
     def read(gradebook):
         found = {}
@@ -123,19 +127,20 @@ def answers(unit: str, question: WrittenQuestion) -> list[Answer]:
 
     rows = []
     for student, (score, waiting, comment) in patiently(read).items():
-        text, attachments = _answer(unit, student, question.cell)
+        text, attachments = _source(graded_file(student, unit), question.cell)
         if text is not None:
             kept = given.get(student, {"points": [], "text": ""})
             same = kept["text"] == digest(text) and len(kept["points"]) == len(question.criteria)
             points = tuple(kept["points"]) if same and score is not None and sum(kept["points"]) == score else ()
-            rows.append(Answer(student, text, attachments, points, score, comment or "", waiting))
+            untouched = not attachments and text.split() in ([], (placeholder or "").split())
+            rows.append(Answer(student, text, attachments, points, score, comment or "", waiting, untouched))
     return sorted(rows, key=lambda one: key(one.student))
 
 
 @guarded(lambda *_: (None, {}))
-def _answer(unit: str, student: str, name: str) -> tuple[str | None, dict]:
-    """The text of an answer and the pictures in it; None where there is none."""
-    cells = nbformat.read(graded_file(student, unit), as_version=4).cells
+def _source(file: Path, name: str) -> tuple[str | None, dict]:
+    """The text of a notebook's cell for an answer and the pictures in it; None where there is none."""
+    cells = nbformat.read(file, as_version=4).cells
     cell = next(one for one in cells if one.metadata.get("nbgrader", {}).get("grade_id") == name)
     return cell.source, cell.get("attachments", {})
 

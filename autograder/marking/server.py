@@ -9,6 +9,7 @@ from types import MappingProxyType
 from urllib.parse import parse_qs, urlsplit
 
 from autograder import settings
+from autograder.intake.lms.students import students
 from autograder.marking.questions import Answer, WrittenQuestion, answers, digest, key, questions, save
 from autograder.reports.pages import render
 from autograder.reports.safe_html import as_html
@@ -24,12 +25,14 @@ def page(
     chosen: str | None,
     said: str = "",
     names: bool = False,
-    only_open: bool = False,
+    whole: bool = False,
     typed: Form = NOTHING,
 ) -> str:
     """The page of one question, the first if none is chosen.
 
     Args:
+        names: whether to say whose each answer is.
+        whole: whether to show the answers that are marked, too.
         typed: what a form has said that was not entered; it stays on the page.
 
     Raises:
@@ -39,7 +42,12 @@ def page(
     if not asked:
         raise settings.KitError(f"{unit} has no written question.")
     question = next((one for one in asked if one.cell == chosen), asked[0])
-    everyone = answers(unit, question)
+    everyone, called = answers(unit, question), {one.id: one.name for one in students()}
+    written = [one for one in everyone if not one.untouched]
+
+    def rows(some):
+        return [{**_row(one, question, typed), "name": called.get(one.student, "")} for one in some]
+
     return render(
         "marking.html",
         unit=unit,
@@ -47,12 +55,13 @@ def page(
         question=question,
         text=as_html(question.text, {}),
         scheme=[as_html(one.text, {}) for one in question.criteria],
-        answers=[_row(one, question, typed) for one in everyone if one.waiting or not only_open],
-        marked=sum(not one.waiting for one in everyone),
-        everyone=len(everyone),
+        answers=rows(one for one in written if one.waiting or whole),
+        untouched=rows(one for one in everyone if one.untouched),
+        marked=sum(not one.waiting for one in written),
+        written=len(written),
         bank=sorted({" ".join(one.comment.split()) for one in everyone if one.comment}),
         names=names,
-        only_open=only_open,
+        whole=whole,
         said=said,
     )
 
@@ -119,7 +128,7 @@ def server(unit: str, port: int = 0) -> tuple[ThreadingHTTPServer, str]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self):
-            self._answer(lambda asked, query: page(unit, asked, "", "names" in query, "open" in query))
+            self._answer(lambda asked, query: page(unit, asked, "", "names" in query, "all" in query))
 
         def do_POST(self):
             size = int(self.headers.get("Content-Length") or 0)
@@ -134,7 +143,7 @@ def server(unit: str, port: int = 0) -> tuple[ThreadingHTTPServer, str]:
                     said += " What has no points for each criterion is still below." if typed else ""
                 except settings.KitError as error:
                     said = f"Not everything was entered: {error}"
-                return page(unit, asked, said, "names" in query, "open" in query, typed)
+                return page(unit, asked, said, "names" in query, "all" in query, typed)
 
             self._answer(entered)
 

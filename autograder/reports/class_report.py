@@ -10,14 +10,16 @@ from autograder import settings
 from autograder.bank import catalogue
 from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.files import write_atomically
+from autograder.gradebook.marks import Total, lateness, totals
 from autograder.gradebook.store import load_results
-from autograder.grading.examined import GRADED, UNJUDGED
+from autograder.grading.examined import GRADED, MISSING, UNJUDGED
 from autograder.grading.journal import load_outcomes
 from autograder.intake.lms.sections import Section, find_section, sections
+from autograder.intake.lms.students import students as class_list
 from autograder.reports import reteaching
 from autograder.reports.measures import ENOUGH, QUARTERS, Spread, discrimination, histogram, quarters
 from autograder.reports.pages import render, script
-from autograder.reports.pseudonyms import pseudonym
+from autograder.reports.pseudonyms import SUFFIX, pseudonym
 from autograder.reports.safe_cells import cell
 from autograder.reports.similarity import PUBLISHED, AlikePair, similar_pairs
 from autograder.reports.topics import NOTHING_TO_COUNT, UNFINISHED, topics
@@ -30,17 +32,18 @@ def write_report(unit: str, pseudonyms: bool = False, section: str | None = None
     """Writes the report of a graded unit as one HTML file that needs no network, and returns its path.
 
     Args:
-        pseudonyms: names are replaced by ones that stay the same within the class and lead back only with its folder.
+        pseudonyms: names are replaced by ones that stay the same within the class and lead back only with its folder;
+            the page is a file of its own.
         section: only the students of this section are in it.
 
     Raises:
-        KitError: the unit is not graded yet, or the class has no such section.
+        KitError: the unit is not graded yet, the class has no such section, or the gradebook cannot be used.
     """
     records, only = load_results(unit), find_section(section) if section else None
     if not any(only is None or one["student"] in only.students for one in records):
         where = f"section {only.name}" if only else "the class"
         raise settings.KitError(f"{unit}: nobody who is graded is in {where}.")
-    name = unit + (only.suffix if only else "")
+    name = unit + (only.suffix if only else "") + (SUFFIX if pseudonyms else "")
     page = settings.class_folder() / "report" / f"{name}.html"
     found = summary(unit, records, pseudonyms, only)
     for topic in found["topics"]:
@@ -54,12 +57,15 @@ def _as_csv(found: dict) -> str:
     """The table of students for a spreadsheet; a stretch, which has no points, is ✓ or empty."""
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\n")
-    own_section = ["section"] if found["sections"] else []
-    table.writerow(["student", *own_section, "total", "of", *(one["name"] for one in found["exercises"]), "notes"])
+    columns = [*(["full_name"] if found["named"] else []), *(["section"] if found["sections"] else [])]
+    heads = ["name" if one == "full_name" else one for one in columns]
+    exercises = [one["name"] for one in found["exercises"]]
+    table.writerow(["student", *heads, "total", "of", "automatic", "late", "open", *exercises, "notes"])
     for one in found["students"]:
-        points = [_points(one["by_exercise"][exercise["name"]]) for exercise in found["exercises"]]
-        about = [cell(one["name"]), *([cell(one["section"])] if own_section else [])]
-        table.writerow([*about, one["points"], one["max_points"], *points, " ".join(one["states"])])
+        points = [_points(one["by_exercise"][exercise]) for exercise in exercises]
+        about = [cell(one[column]) for column in ("name", *columns)]
+        total = [f"{number:g}" for number in (one["total"], one["of"], one["points"], one["penalty"], one["open"])]
+        table.writerow([*about, *total, *points, " ".join(one["states"])])
     return out.getvalue()
 
 
@@ -81,7 +87,6 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False, only: Sect
     called = {name: pseudonym(name) if pseudonyms else name for name in known}
     pairs = [one for one in similar_pairs(unit, everyone) if {one.one, one.other} <= {*known, PUBLISHED}]
     outcomes = {student: one for student, one in load_outcomes(unit).items() if student in called}
-    where = {} if pseudonyms else sections()  # a small section would tell who is who
     if pseudonyms:
         records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
         records.sort(key=lambda one: one["student"])  # the order of the names would tell them
@@ -89,11 +94,11 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False, only: Sect
     by_student = defaultdict(list)
     for one in records:
         by_student[one["student"]].append(one)
-    students = [_student(name, row, where.get(name, "")) for name, row in by_student.items()]
+    students = _students(unit, by_student, called, pseudonyms)
     counted = [one for one in records if one["state"] not in NOTHING_TO_COUNT]
     names = {one["student"] for one in counted}
     graded = [one for one in students if one["name"] in names]
-    totals = {one["name"]: one["points"] for one in graded}
+    points = {one["name"]: one["points"] for one in graded}
     copies = _copies(pairs, called)
     return {
         "unit": unit,
@@ -101,14 +106,18 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False, only: Sect
         "exercises": [_exercise(name, counted, graded, outcomes) for name in exercises],
         "students": students,
         "sections": len({one["section"] for one in students}) > 1,
+        "named": any(one["full_name"] for one in students),
+        "late": any(one["penalty"] for one in students),
+        "open": any(one["open"] for one in students),
         "counted": len(graded),
-        "scores": histogram([one["points"] for one in students], students[0]["max_points"] if students else 0),
+        "missing": sum(one["states"] == [MISSING] for one in students),
+        "scores": histogram(list(points.values()), students[0]["max_points"] if students else 0),
         "states": Counter(record["state"] for record in records).most_common(),
         "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
         "by_hand": [(one["student"], one["exercise"]) for one in records if one["state"] == UNJUDGED],
-        "totals": Spread.of(list(totals.values())),
+        "totals": Spread.of(list(points.values())),
         "of": students[0]["max_points"] if students else 0,
-        "topics": topics(unit, counted, quarters(totals), not pseudonyms),
+        "topics": topics(unit, counted, quarters(points), not pseudonyms),
         "unfinished": _unfinished(counted, exercises),
         "quarters": QUARTERS,
         "silent": _silent_checks(counted, exercises),
@@ -152,10 +161,25 @@ def _nameless(record: dict, name: str) -> dict:
     return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": said}
 
 
-def _student(name: str, row: list[dict], section: str) -> dict:
+def _students(unit: str, rows: dict[str, list[dict]], called: dict[str, str], pseudonyms: bool) -> list[dict]:
+    """The students' lines: what was graded, what the gradebook holds, and, without pseudonyms, name and section."""
+    where = {} if pseudonyms else sections()  # a small section would tell who is who
+    full = {} if pseudonyms else {one.id: one.name for one in class_list()}
+    held = _held(unit, called)
+    return [
+        {
+            **_student(name, row),
+            "full_name": full.get(name, ""),
+            "section": where.get(name, ""),
+            **_in_gradebook(row, held[name]),
+        }
+        for name, row in rows.items()
+    ]
+
+
+def _student(name: str, row: list[dict]) -> dict:
     return {
         "name": name,
-        "section": section,
         "row": row,
         "by_exercise": defaultdict(dict, {one["exercise"]: one for one in row}),
         "points": sum(record["points"] for record in row),
@@ -169,6 +193,23 @@ def _student(name: str, row: list[dict], section: str) -> dict:
             if one["problem"] and one["state"] not in NOTHING_TO_COUNT
         ],
     }
+
+
+def _held(unit: str, called: dict[str, str]) -> dict[str, tuple[Total | None, float]]:
+    """What the gradebook holds of each student, by the name in the report, and what lateness cost."""
+    found, late = totals().get(unit, {}), lateness(unit)
+    return {
+        name: (found.get(student), late[student].penalty if student in late else 0.0)
+        for student, name in called.items()
+    }
+
+
+def _in_gradebook(row: list[dict], held: tuple[Total | None, float]) -> dict:
+    """Points after a late penalty, by hand and by machine; of how many that are graded so far; how many are open."""
+    found, penalty = held
+    if not found:
+        found = Total(sum(one["points"] for one in row), sum(one["max_points"] for one in row), 0.0)
+    return {"total": found.points, "of": found.most - found.open, "open": found.open, "penalty": penalty}
 
 
 def _exercise(name: str, records: list[dict], students: list[dict], outcomes: dict) -> dict:

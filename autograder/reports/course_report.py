@@ -15,7 +15,7 @@ from autograder.intake.lms.students import Student, students
 from autograder.reports import reteaching
 from autograder.reports.measures import Spread
 from autograder.reports.pages import render, script
-from autograder.reports.pseudonyms import pseudonym
+from autograder.reports.pseudonyms import SUFFIX, pseudonym
 from autograder.reports.returning import Returning, returning
 from autograder.reports.safe_cells import cell
 from autograder.reports.standing import LAST, InCourse, in_course
@@ -27,7 +27,8 @@ def write_course_report(pseudonyms: bool = False, section: str | None = None) ->
     """Writes the report over all graded units as one HTML file that needs no network, with a table beside it; returns its path.
 
     Args:
-        pseudonyms: names are replaced, in an order that says nothing of them, and sections are left out.
+        pseudonyms: names are replaced, in an order that says nothing of them, and sections are left out;
+            the page is a file of its own.
         section: only the students of this section are in it.
 
     Raises:
@@ -38,10 +39,12 @@ def write_course_report(pseudonyms: bool = False, section: str | None = None) ->
     if not results:
         where = f"of section {only.name}" if only else "of the class"
         raise settings.KitError(f"nobody {where} is graded yet: run `python -m autograder grade UNIT`.")
-    page = settings.class_folder() / "report" / f"course{only.suffix if only else ''}.html"
+    kind = SUFFIX if pseudonyms else ""
+    page = settings.class_folder() / "report" / f"course{only.suffix if only else ''}{kind}.html"
     found = course(results, {one.id: one for one in students()}, pseudonyms)
     for unit in found["units"]:
-        unit["page"] = unit["name"] + ".html" if (page.parent / f"{unit['name']}.html").exists() else ""
+        own = f"{unit['name']}{kind}.html"
+        unit["page"] = own if (page.parent / own).exists() else ""
     for one in found["returning"]:
         one["link"] = reteaching.link(one["reread"], page)
         one["notebook"] = reteaching.notebook(one["reread"])

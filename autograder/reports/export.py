@@ -1,5 +1,6 @@
 """Marks for elsewhere: a table of one's own, or the LMS's own file with the marks filled in."""
 
+import codecs
 import csv
 import io
 import re
@@ -17,6 +18,7 @@ from autograder.intake.marked_cells import CHECK
 from autograder.reports.safe_cells import cell
 
 PENDING = "not graded yet"
+_BYTE_ORDERS = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 @dataclass
@@ -65,7 +67,7 @@ def as_table(unit: str, section: str | None = None) -> Exported:
         points = [_number(one.cells.get(name)) for name in names]
         last = [_number(one.penalty), _number(one.total), " ".join(one.pending)]
         table.append([cell(student), cell(about.name), cell(about.section), *points, *last])
-    file = _written(f"{unit}{only.suffix if only else ''}.csv", table)
+    file = _written(f"{unit}{only.suffix if only else ''}.csv", table, marked=True)
     return Exported(file, len(found), [student for student, one in found.items() if one.pending])
 
 
@@ -96,7 +98,7 @@ def into(unit: str, theirs: Path, section: str | None = None) -> Exported:
     said.pending = [student for student, one in found.items() if one.pending and student in here]
     said.unknown = sorted(found.keys() - here)
     said.scale = _scale(head, given, column, max(one.most for one in found.values()))
-    _written(said.file.name, [head, *given], decoded(theirs)[1])
+    _written(said.file.name, [head, *given], decoded(theirs)[1], theirs.read_bytes().startswith(_BYTE_ORDERS))
     return said
 
 
@@ -170,7 +172,8 @@ def _number(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def _written(name: str, table: list[list[str]], delimiter: str = ",") -> Path:
+def _written(name: str, table: list[list[str]], delimiter: str = ",", marked: bool = False) -> Path:
+    """Writes a table in UTF-8, marked as such by its first bytes or not: without them Excel takes it for another encoding."""
     out = io.StringIO(newline="")
     csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(table)
-    return write_atomically(folder() / name, out.getvalue())
+    return write_atomically(folder() / name, ("\ufeff" if marked else "") + out.getvalue())

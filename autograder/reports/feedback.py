@@ -7,6 +7,7 @@ from nbgrader.converters import GenerateFeedback
 
 from autograder import settings
 from autograder.files import write_atomically
+from autograder.gradebook.marks import Total, totals
 from autograder.gradebook.nbgrader_configuration import checked, configuration
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
@@ -30,29 +31,33 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
         raise settings.KitError(
             f"{only!r} has no results of {unit}" + (f"; did you mean {near[0]!r}?" if near else ".")
         )
-    return [_page(unit, student, records) for student, records in by_student.items() if only in (None, student)]
+    held = totals().get(unit, {})
+    wanted = {student: records for student, records in by_student.items() if only in (None, student)}
+    return [_page(unit, student, records, held.get(student)) for student, records in wanted.items()]
 
 
-def _page(unit: str, student: str, records: list[dict]) -> Path:
+def _page(unit: str, student: str, records: list[dict], total: Total | None) -> Path:
     file = settings.class_folder() / "feedback" / student / unit / f"{unit}.html"
     if records[0]["state"] not in (MISSING, MALFORMED, WRONG_NOTEBOOK) and graded_file(student, unit).exists():
         if _whole_page(unit, student):
             return file
     if secret := secret_of(student, unit):
         write_atomically(file.with_name(SECRET), secret)
-    return write_atomically(file, _short_page(unit, student, records))
+    return write_atomically(file, _short_page(unit, student, records, total))
 
 
-def _short_page(unit: str, student: str, records: list[dict]) -> str:
-    """What there is to say where no notebook was graded: each sentence once."""
+def _short_page(unit: str, student: str, records: list[dict], total: Total | None) -> str:
+    """What there is to say where no notebook was graded: each sentence once, and the gradebook's points."""
+    total = total or Total(sum(one["points"] for one in records), sum(one["max_points"] for one in records), 0.0)
     return render(
         "feedback.html",
         unit=unit,
         title=unit,
         student=student,
         parts=[],
-        score=sum(one["points"] for one in records),
-        most=sum(one["max_points"] for one in records),
+        score=total.points,
+        most=total.most - total.open,
+        open=total.open,
         repairs=records[0]["repairs"],
         messages=list(dict.fromkeys(_without_name(one) for one in records)),
         styles=None,

@@ -18,6 +18,7 @@ from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import CHECK
 from autograder.reports.pages import render
 from autograder.reports.safe_html import as_html
+from autograder.reports.topics import UNFINISHED
 
 LONGEST = 20_000  # characters of code that are coloured
 STYLES = {"light": "default", "dark": "github-dark"}
@@ -33,6 +34,7 @@ class Part:
         state: right, partly, wrong, open (not graded yet) or stretch.
         work: the student's code or answer, as HTML.
         task: the assignment's own text with its hints, as HTML.
+        folded: whether the work is right, or was left as handed out, so that it need not be seen at once.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Part:
     comment: str
     work: str
     task: str
+    folded: bool
 
 
 class FeedbackPage(HTMLExporter):
@@ -141,7 +144,8 @@ def _part(cell, name: str, record: dict, task, work: str, waiting: frozenset[str
     else:
         state = "right" if points >= most else "partly" if points else "wrong"
     shown = as_html(text, task.get("attachments", {}) if task else {})
-    return Part(name, heading, state, points, most, _body(said), marks.get("comment") or "", work, shown)
+    folded = state == "right" or record.get("problem") == UNFINISHED
+    return Part(name, heading, state, points, most, _body(said), marks.get("comment") or "", work, shown, folded)
 
 
 def _apart(text: str) -> tuple[str, str]:

@@ -23,7 +23,10 @@ OTHERWISE = {  # TeX that matplotlib does not know, by what it knows and looks a
 }  # fmt: skip
 EM = 88  # of a picture's units in the height of the text around it: the letters of formulas are smaller than a page's
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
-_BARE = re.compile(r"\\(frac|tfrac)\s*(\d)\s*(\d)|\\(sqrt)\s*(\d)")  # digits without the braces that matplotlib wants
+_BARE = re.compile(  # one digit, letter or symbol without the braces that matplotlib wants
+    r"\\(frac|tfrac)\s*(\d|(?<=\s)[A-Za-z])\s*([\dA-Za-z])"
+    r"|\\(sqrt)\s*(\d|(?<=\s)[A-Za-z]|\\[A-Za-z]+(?![A-Za-z]|\s*\{))"
+)
 _TABLE = re.compile(r"\\begin\{(pmatrix|cases)\}(.*?)\\end\{\1\}", re.DOTALL)
 _SPACES = re.compile(r"(?:\\q?quad|\\[;,: ]|\s)*")
 _LINES = re.compile(r"\\\\(?:\[[^\]]*\])?")

@@ -5,6 +5,8 @@ import hmac
 
 from autograder import settings
 
+SUFFIX = "-pseudonyms"  # of a report's file, which never replaces the one with names
+
 
 def pseudonym(student: str) -> str:
     """What a student is called instead; the order of these names says nothing of the order of the students'."""

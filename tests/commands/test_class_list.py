@@ -35,7 +35,8 @@ def test_a_download_is_collected_and_who_is_missing_is_named(listed, kit, class_
     with zipfile.ZipFile(tmp_path / "submissions.zip", "w") as archive:
         archive.writestr("doejane_4711_1_work.ipynb", "{}")
     ran = kit("collect", "04", str(tmp_path / "submissions.zip"))
-    assert ran.returncode == 0 and "1 new" in ran.stdout and "1 missing: pberg" in ran.stdout
+    assert ran.returncode == 0 and "1 new" in ran.stdout and "1 missing: pberg (Piet Berg)" in ran.stdout
+    assert kit("collect", "04", str(tmp_path / "submissions.zip"), "--all-names").stdout.count("already here") == 1
     assert (class_folder / "submitted" / "jdoe" / UNIT / f"{UNIT}.ipynb").exists()
 
 

@@ -28,8 +28,9 @@ def in_sections(copied, kit, monkeypatch):
 def test_the_table_and_the_summary_show_the_section_alone(in_sections, kit):
     table = kit("grade", UNIT, "--table", "--section", "Group A").stdout
     assert all(one in table for one in SECTION_A) and "softmax-over-queries" not in table
-    summary = kit("grade", UNIT, "--section", "group b").stdout
-    assert summary.startswith(f"{UNIT}: 2 students, 2 handed in")
+    again = kit("grade", UNIT, "--section", "group b")
+    assert again.stdout.startswith(f"{UNIT}: 2 students, 2 handed in")
+    assert "submission" not in again.stderr, "no bar where nothing is graded"
 
 
 def test_the_report_of_a_section_is_a_page_of_its_own(in_sections, kit):
@@ -54,7 +55,7 @@ def test_where_there_are_several_sections_the_table_of_students_names_them(in_se
 
 def test_an_export_holds_the_section_alone(in_sections, kit, tmp_path):
     ran = kit("export", UNIT, "--section", "Group B")
-    with open(ran.stdout.partition(": ")[0], encoding="utf-8", newline="") as opened:
+    with open(ran.stdout.partition(": ")[0], encoding="utf-8-sig", newline="") as opened:
         assert {row["student"] for row in csv.DictReader(opened)} == set(SECTION_B)
     theirs = tmp_path / "canvas.csv"
     theirs.write_text("Student,SIS Login ID,Points\nL,right-with-loops,\nT,right-as-taught,\n", encoding="utf-8")
@@ -78,6 +79,24 @@ def test_a_student_of_two_sections_is_in_both(class_folder):
         'id,name,section\njdoe,J,"Lab 1, Lab 2"\npberg,P,Lab 2\n', encoding="utf-8"
     )
     assert find_section("lab 2").students == {"jdoe", "pberg"} and find_section("Lab 1").students == {"jdoe"}
+
+
+@pytest.mark.parametrize(
+    ("own", "names"),
+    [
+        (["Lab A", "Lab B", "Lab A and Lab B"], {"Lab A": 2, "Lab B": 2}),
+        (["Lab A", "Lab B", "Lab A, Lab B"], {"Lab A": 2, "Lab B": 2}),
+        (["Design and Analysis", "Design and Analysis", "Logic"], {"Design and Analysis": 2, "Logic": 1}),
+    ],
+)
+def test_who_is_in_two_sections_makes_no_third(kit, class_folder, own, names):
+    class_folder.mkdir()
+    lines = "".join(f'student{number},,"{one}"\n' for number, one in enumerate(own))
+    (class_folder / "roster.csv").write_text(f"id,name,section\n{lines}", encoding="utf-8")
+    told = [line.strip() for line in kit("roster").stdout.splitlines()[1:]]
+    assert told == [f"section {name}: {count}" for name, count in names.items()]
+    ran = kit("export", UNIT, "--section", "nowhere")
+    assert ran.returncode == 2 and ran.stderr.strip().endswith(f"there are: {', '.join(names)}")
 
 
 def test_a_class_without_sections_is_told_where_they_come_from(kit, class_folder):

@@ -57,6 +57,17 @@ def test_what_the_file_says(rules):
     assert found.granted("ada", FOUR) == timedelta(days=3, minutes=15) and found.granted("bob", FOUR) == found.grace
 
 
+def test_an_extension_finds_its_student_by_number_login_or_address(rules, class_folder):
+    class_folder.mkdir(exist_ok=True)
+    (class_folder / "roster.csv").write_text("id,name,email,also\nada.l,Ada,a@u.edu,s17 4242\nbob,Bob,b@u.edu,s18\n")
+    for name in ('"ada.l"', "s17", "4242", '"A@u.edu"'):
+        assert rules(f'[extensions.{name}]\n04 = "2 days"').extensions == {"ada.l": {FOUR: timedelta(days=2)}}
+    with pytest.raises(settings.KitError, match=r'quotation marks: \[extensions."ada.l"\]'):
+        rules('[extensions.ada.l]\n04 = "1 day"')
+    with pytest.raises(settings.KitError, match="nobody in the class has this id"):
+        rules('[extensions.s19]\n04 = "3 days"')
+
+
 def test_a_due_date_is_in_the_classs_own_time(rules):
     assert rules('timezone = "Europe/Rome"\n[due]\n04 = 2026-03-06T18:00:00').due[FOUR] == datetime(2026, 3, 6, 17)
     assert rules("[due]\n04 = 2026-03-06T18:00:00+02:00").due[FOUR] == datetime(2026, 3, 6, 16)

@@ -7,6 +7,8 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
+import classes
+import nbformat
 import pytest
 from browser import offline_browser, screenshot
 from conftest import UNIT
@@ -51,6 +53,24 @@ def shown_now(student):
 def entered(*told, **more):
     (question,) = questions(UNIT)
     return take(UNIT, question, form(*told, **more))[0]
+
+
+def test_a_mark_stays_settled_until_the_answer_changes(marked):
+    told = {"COURSE_CLASS": str(marked)}
+    before = classes.kit("grade", UNIT, "--quiet", **told).stdout
+    open_before = int(re.fullmatch(r"(\d+) written answers wait for a mark: mark 04\n", before)[1])
+    assert entered(WHO, "1", "0.5") == 1 and grade(marked, WHO)[:2] == (1.5, False)
+    classes.kit("grade", UNIT, "--student", WHO, **told)
+    assert grade(marked, WHO)[:2] == (1.5, False), "the same answer"
+    after = classes.kit("grade", UNIT, **told).stdout
+    assert f"{open_before - 1} written answers wait for a mark: mark 04" in after
+    file = marked / "submitted" / WHO / UNIT / f"{UNIT}.ipynb"
+    notebook = nbformat.read(file, as_version=4)
+    (cell,) = [one for one in notebook.cells if one.metadata.get("nbgrader", {}).get("grade_id") == CELL]
+    cell.source += " And one more reason."
+    nbformat.write(notebook, file)
+    assert f"{open_before} written answers wait" in classes.kit("grade", UNIT, **told).stdout
+    assert grade(marked, WHO)[:2] == (1.5, True), "another answer: somebody looks again, and until then the mark stays"
 
 
 @pytest.mark.parametrize("unit", ["01", "04", "09", "13", "17"])
@@ -110,13 +130,38 @@ def test_an_older_tab_undoes_nothing(marked):
     assert grade(marked, WHO)[0] == 2
 
 
-def test_marks_survive_grading_again_and_are_looked_at_again(marked, kit):
+def test_marks_of_the_same_answer_survive_grading_again(marked, kit):
     (question,) = questions(UNIT)
     entered(WHO, "1", "0.5")
     assert kit("grade", UNIT, "--student", WHO, COURSE_CLASS=str(marked)).returncode == 0
     assert grade(marked, WHO)[0] == 1.5
     (one,) = [one for one in answers(UNIT, question) if one.student == WHO]
-    assert one.waiting and one.given == (1.0, 0.5)  # the text is the same
+    assert not one.waiting and one.given == (1.0, 0.5)
+
+
+def articles(shown):
+    """The keys of the answers that a page shows to be marked, and of those that are folded as nothing is written."""
+    above, _, below = shown.partition('<details id="untouched">')
+    return [set(re.findall(r'<article id="a(\w+)"', part)) for part in (above, below)]
+
+
+def test_the_page_begins_with_what_is_not_marked_and_folds_what_nobody_wrote(marked):
+    (question,) = questions(UNIT)
+    nothing = {key(one.student) for one in answers(UNIT, question) if one.text.strip() in ("", "YOUR ANSWER HERE")}
+    assert key("stub-untouched") in nothing and key(WHO) not in nothing
+    before, folded = articles(page(UNIT, CELL))
+    assert folded == nothing and key(WHO) in before and not before & nothing
+    assert f"0 of {len(before)} answers are marked" in page(UNIT, CELL)
+    assert f"{len(nothing)} without an answer" in page(UNIT, CELL)
+    entered(WHO, "1", "0.5")
+    assert articles(page(UNIT, CELL)) == [before - {key(WHO)}, nothing]
+    assert articles(page(UNIT, CELL, whole=True)) == [before, nothing]
+    assert f"1 of {len(before)} answers are marked" in page(UNIT, CELL)
+
+
+def test_names_come_from_the_class_s_list(marked):
+    (marked / "roster.csv").write_text(f"id,name\n{WHO},Ann <Ångström>\n", encoding="utf-8")
+    assert f"Ann &lt;Ångström&gt; ({WHO})" in page(UNIT, CELL, names=True) and "Ångström" not in page(UNIT, CELL)
 
 
 def test_a_damaged_file_of_points_is_told(marked):
@@ -156,7 +201,10 @@ def test_marking_in_a_browser(address, marked):
         first.locator("input[type=text]").fill("Well argued.")
         screenshot(shown, "marking")
         shown.locator("button").click()
-        assert "1 answer is entered." in shown.locator("h1 + p").inner_text()
+        assert "1 answer is entered. 1 of " in shown.locator("h1 + p").inner_text()
+        assert shown.locator("article:has-text('marked:')").count() == 0
+        shown.locator("a", has_text="show all").click()
+        assert shown.locator("article:has-text('marked:')").count() == 1
         shown.locator("a", has_text="only those not marked").click()
         assert shown.locator("option[value='Well argued.']").count() == 1
         screenshot(shown, "marking-open")

@@ -121,10 +121,16 @@ def test_without_a_book_the_link_leads_to_the_repository_and_without_an_address_
     assert reteaching.link("", tmp_path / "a.html") == reteaching.notebook("") == ""
 
 
-def test_scores_add_up_to_the_class(report, graded):
+def test_scores_are_of_those_who_were_examined_and_it_is_told_who_is_left_out(report, graded):
     _, records = graded
     counts = [int(row[1]) for row in _rows(report, "#histogram")]
-    assert sum(counts) == len(records)
+    states = [{one["state"] for one in row.values()} for row in records.values()]
+    missing = sum(one == {"missing"} for one in states)
+    unread = sum(one <= {"malformed", "other_notebook"} for one in states)
+    assert missing and unread and sum(counts) == len(records) - missing - unread
+    said = report.locator("#scores + p").inner_text()
+    assert said.startswith(f"Of the {sum(counts)} examined,")
+    assert f"{missing} who handed in nothing and {unread} whose hand-in could not be examined." in said
     best = sum(sum(one["points"] for one in row.values()) == 18 for row in records.values())
     assert counts[-1] >= best >= 5
 
@@ -199,9 +205,13 @@ def test_states_and_sandbox_level_are_told(report, graded):
 
 def test_pseudonyms_leave_no_name(report, graded, kit):
     folder, records = graded
-    assert kit("report", UNIT, "--pseudonyms", COURSE_CLASS=str(folder)).returncode == 0
-    page = (folder / "report" / f"{UNIT}.html").read_text(encoding="utf-8")
+    named = [(folder / "report" / f"{UNIT}{kind}").read_bytes() for kind in (".html", ".csv")]
+    ran = kit("report", UNIT, "--pseudonyms", COURSE_CLASS=str(folder))
+    written = folder / "report" / f"{UNIT}-pseudonyms.html"
+    assert ran.returncode == 0 and ran.stdout.strip() == str(written)
+    page = written.read_text(encoding="utf-8")
+    assert f"{UNIT}-pseudonyms.csv" in page and "right-as-taught" not in written.with_suffix(".csv").read_text("utf-8")
+    assert [(folder / "report" / f"{UNIT}{kind}").read_bytes() for kind in (".html", ".csv")] == named
     assert not [student for student in records if student in page]
     assert len(set(re.findall(r'class="name"[^>]*>(student-[0-9a-f]{8})<', page))) == len(records)
     assert json.dumps("right-as-taught") not in page
-    kit("report", UNIT, COURSE_CLASS=str(folder))

@@ -78,9 +78,15 @@ def test_who_falls_behind_is_told_apart_from_who_never_came(write, folder):
 
 
 def test_pseudonyms_leave_no_name_and_an_order_that_says_nothing(write, folder):
-    assert write("--pseudonyms").returncode == 0
-    page = (folder / "report" / "course.html").read_text(encoding="utf-8")
-    table = (folder / "report" / "course.csv").read_text(encoding="utf-8")
+    write()
+    named = [(folder / "report" / f"course{kind}").read_bytes() for kind in (".html", ".csv")]
+    (folder / "report" / f"{UNITS[0]}.html").write_text("a page with names", encoding="utf-8")
+    ran = write("--pseudonyms")
+    assert ran.returncode == 0 and ran.stdout.strip() == str(folder / "report" / "course-pseudonyms.html")
+    assert [(folder / "report" / f"course{kind}").read_bytes() for kind in (".html", ".csv")] == named
+    page = (folder / "report" / "course-pseudonyms.html").read_text(encoding="utf-8")
+    table = (folder / "report" / "course-pseudonyms.csv").read_text(encoding="utf-8")
+    assert "course-pseudonyms.csv" in page and f'href="{UNITS[0]}.html"' not in page
     assert not [one for one in STUDENTS if re.search(rf"\b{one}\b", page + table)] and "Name of" not in page + table
     names = re.findall(r"^student-[0-9a-f]{8}", table, re.MULTILINE)
     assert len(names) == len(STUDENTS) and names == sorted(names) and "section" not in table
@@ -89,8 +95,16 @@ def test_pseudonyms_leave_no_name_and_an_order_that_says_nothing(write, folder):
 def test_a_section_has_a_report_of_its_own(write, folder):
     assert write("--section", "b").returncode == 0
     assert list(_table(folder, "course-B")) == [one for one in STUDENTS if one >= "s06"]
+    assert write("--section", "b", "--pseudonyms").stdout.strip().endswith("course-B-pseudonyms.html")
+    assert len(_table(folder, "course-B-pseudonyms")) == 6
     refused = write("--section", "C-group")
     assert refused.returncode == 2 and "no section is called 'C-group'" in refused.stderr and "A, B" in refused.stderr
+
+
+def test_one_unit_is_no_plural(kit, class_folder):
+    write_course(class_folder, ["jdoe"], UNITS[:1])
+    assert kit("report", "--course").returncode == 0
+    assert "1 student, 1 unit with results" in (class_folder / "report" / "course.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("arguments", [("report",), ("report", "--course", "04")])

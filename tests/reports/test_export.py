@@ -1,6 +1,8 @@
 """Marks reach a table of one's own and the files of Canvas and Moodle, and what is pending is told."""
 
+import codecs
 import csv
+from pathlib import Path
 
 import pytest
 from conftest import UNIT
@@ -28,7 +30,7 @@ def exported(graded):
             more = ["--into", str(tmp_path / "theirs.csv")]
         ran = classes.kit("export", UNIT, *more, COURSE_CLASS=str(folder))
         assert ran.returncode == 0, ran.stderr
-        with open(ran.stdout.partition(": ")[0], encoding="utf-8", newline="") as opened:
+        with open(ran.stdout.partition(": ")[0], encoding="utf-8-sig", newline="") as opened:
             return list(csv.DictReader(opened)), ran
 
     return run
@@ -53,3 +55,15 @@ def test_canvas_gets_its_column_filled_and_everything_else_back(exported, tmp_pa
 def test_moodle_gets_its_grade(exported, tmp_path):
     rows, _ = exported(tmp_path, MOODLE)
     assert rows[0]["Grade"] == "12" and rows[0]["Maximum Grade"] == "20.00"
+
+
+@pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["without", "with"])
+def test_their_file_keeps_the_mark_that_says_utf_8(exported, tmp_path, mark):
+    rows, ran = exported(tmp_path, mark + CANVAS.replace("Nobody, Ann", "Ångström, Ann"))
+    written = Path(ran.stdout.partition(": ")[0]).read_bytes()
+    assert written.startswith(codecs.BOM_UTF8) == bool(mark) and rows[2]["Student"] == "Ångström, Ann"
+
+
+def test_a_spreadsheet_is_told_that_our_own_table_is_utf_8(exported, tmp_path):
+    _, ran = exported(tmp_path)
+    assert Path(ran.stdout.partition(": ")[0]).read_bytes().startswith(codecs.BOM_UTF8)

@@ -44,6 +44,26 @@ def test_a_mistake_is_told_beside_its_code_and_right_code_is_folded(shown):
     assert page.locator("#attention_scores .code").first.is_visible()
 
 
+def test_code_left_as_handed_out_is_folded_and_long_lines_are_wrapped(shown):
+    page = shown("stub-untouched", 420)
+    codes = page.locator(".code")
+    assert codes.count() > 3 and not any(one.is_visible() for one in codes.all())
+    page.evaluate("document.querySelectorAll('details').forEach(one => one.open = true)")
+    page.locator(".code pre").first.evaluate("one => one.append('x = ' + 'long_name + '.repeat(60) + 'y'.repeat(300))")
+    assert all(one.is_visible() for one in codes.all())
+    cut = "all => all.filter(one => one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight).length"
+    assert page.locator(".code, .answer").evaluate_all(cut) == 0
+
+
+@pytest.mark.parametrize("student", ["notebook-missing", "notebook-cut-off"])
+def test_who_was_not_graded_has_the_same_maximum_as_in_the_course_report(shown, graded, monkeypatch, student):
+    from autograder.gradebook.marks import totals
+
+    monkeypatch.setenv("COURSE_CLASS", str(graded[0]))
+    of = totals()[UNIT][student].most
+    assert of == 20 and shown(student).locator(".total").inner_text() == "0 of 20 points"
+
+
 def test_nothing_contradicts_the_marks(shown):
     page = shown("right-as-taught")
     text = page.content()

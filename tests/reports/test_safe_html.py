@@ -140,6 +140,8 @@ def test_tables_hints_ticks_and_coloured_code_come_out_as_they_should(shown):
         "$α \\to β$",
         r"$$W = \begin{pmatrix} \tfrac12 & -\sqrt2 \\ 0 & i \bmod 2 \end{pmatrix}, \quad b = 0$$",
         r"$\begin{pmatrix}1\end{pmatrix}$",
+        r"$1/\sqrt D$",
+        r"$\sqrt\pi + \frac1D$",
         r"$$y_n = \begin{cases} x_n & \text{if } a \leq n < b \\ -100 & \text{otherwise,} \end{cases} \qquad z = 1$$",
     ],
 )

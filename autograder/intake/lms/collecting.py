@@ -5,7 +5,7 @@ import shutil
 import tempfile
 import zipfile
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +43,7 @@ class Collected:
         new: handed in for the first time.
         replaced: handed in again; what lay there before was put aside.
         same: already there.
+        retimed: of these, those whose time was entered or changed.
         older: not taken, as what lies there was handed in later.
         late: marked as late, without the time at which they came.
         unmatched: files of which it cannot be told whose they are.
@@ -51,6 +52,8 @@ class Collected:
         untold: students without a time, though a table of times was given.
         otherwise: files whose name is not the student's, perhaps a group's.
         missing: students of the class who have handed nothing in.
+        zoneless: how many times of the table have no zone.
+        zone: in which zone those are read, in words.
     """
 
     unit: str
@@ -58,6 +61,7 @@ class Collected:
     new: list[str] = field(default_factory=list)
     replaced: list[str] = field(default_factory=list)
     same: list[str] = field(default_factory=list)
+    retimed: list[str] = field(default_factory=list)
     older: list[str] = field(default_factory=list)
     late: list[str] = field(default_factory=list)
     unmatched: list[str] = field(default_factory=list)
@@ -66,6 +70,8 @@ class Collected:
     untold: list[str] = field(default_factory=list)
     otherwise: list[str] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    zoneless: int = 0
+    zone: str = ""
 
 
 def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
@@ -85,7 +91,7 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
     download = clones.opened(place, unit, whose) or opened(place)
     by_student, unmatched = _by_student(download, whose)
     said = Collected(unit, download.system, unmatched=sorted({*unmatched, *download.strangers}), large=download.large)
-    told = _told(times, whose) if times else {}
+    told = _told(times, whose, said) if times else {}
     came: dict[str, Origin] = {}
     for student, files in sorted(by_student.items()):
         at = told.get(student) or max((one.at for one in files if one.at), default=None)
@@ -95,7 +101,9 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
         if download.system == "canvas":
             said.otherwise += [f"{student}: {plain(one.path)}" for one in files if not whose.knows(one.who[1])]
         try:
-            getattr(said, became := _place(student, unit, files, at)).append(student)
+            became = _place(student, unit, files, at)
+            for what in ("same", "retimed") if became == "retimed" else (became,):
+                getattr(said, what).append(student)
             if became != "older":
                 came[student] = Origin(download.system, _first(files).path)
         except (zipfile.BadZipFile, RuntimeError, OSError, NotImplementedError) as error:
@@ -141,8 +149,8 @@ def _of_a_group(one: Handed, download: Download, whose: Whose) -> str | None:
     return whose.find((one.who[0], rest)) if download.system == "moodle" and whose.is_section(group) else None
 
 
-def _told(times: Path, whose: Whose) -> dict[str, datetime]:
-    """When each student of a table handed in, in UTC; a time without a zone is this machine's."""
+def _told(times: Path, whose: Whose, collected: Collected) -> dict[str, datetime]:
+    """When each student of a table handed in, in UTC; a time without a zone is the class's or this machine's, as is told."""
     found, zone = {}, class_zone()
     for number, row in enumerate(rows(times), 2):
         said = next((row[name] for name in _WHEN if row.get(name, "-").strip("- ")), "")
@@ -156,7 +164,11 @@ def _told(times: Path, whose: Whose) -> dict[str, datetime]:
             raise settings.KitError(
                 f"{times}, line {number}: {plain(said)!r} is no time that is sure; {how}."
             ) from None
-        at = at if at.tzinfo else at.replace(tzinfo=zone) if zone else at
+        if not at.tzinfo:
+            at = at.replace(tzinfo=zone) if zone else at.astimezone()
+            collected.zoneless += 1
+            here = f"{at.tzname()}, this machine's zone; `timezone` in deadlines.toml says another"
+            collected.zone = f"{zone.key} (deadlines.toml)" if zone else collected.zone or here
         found[student] = at.astimezone(UTC).replace(tzinfo=None)
     if not found:
         raise settings.KitError(
@@ -166,7 +178,11 @@ def _told(times: Path, whose: Whose) -> dict[str, datetime]:
 
 
 def _place(student: str, unit: str, files: list[Handed], at: datetime | None) -> str:
-    """Puts a student's files where grading looks for them; says what that was: new, replaced, same or older."""
+    """Puts a student's files where grading looks for them; says what that was.
+
+    Returns:
+        "new", "replaced", "older", "same", or, where the same files have another time than before, "retimed".
+    """
     home = settings.class_folder() / "submitted" / student
     folder = unit_folder(home, unit)
     home.mkdir(parents=True, exist_ok=True)
@@ -185,6 +201,7 @@ def _place(student: str, unit: str, files: list[Handed], at: datetime | None) ->
         if _alike(made, folder):
             if at and at != before:
                 (made / STAMP).replace(folder / STAMP)
+                return "retimed"
             return "same"
         if at and before and at < before:
             return "older"
@@ -232,24 +249,3 @@ def _alike(one: Path, other: Path) -> bool:
 
 def _has_handed_in(student: Student, unit: str) -> bool:
     return _holds(unit_folder(settings.class_folder() / "submitted" / student.id, unit))
-
-
-def told(said: Collected, most: int = 10) -> Iterable[str]:
-    """What became of a download, in a few lines; whatever is left for the instructor is named."""
-    taken = {"new": "new", "replaced": "handed in again (the earlier one is in `earlier/`)", "same": "already here"}
-    counts = [f"{len(names)} {what}" for key, what in taken.items() if (names := getattr(said, key))]
-    yield f"{said.unit}, from {said.system}: {', '.join(counts) or 'nothing'}."
-    rest = {
-        "older": "older than what is here, and left out",
-        "late": "marked as late, without the time (`--times FILE` can say it)",
-        "untold": "without a time in the table of times",
-        "otherwise": "under another name, perhaps a group's: give it to the other members, too",
-        "unmatched": "of nobody in the class's list, or of one of two",
-        "unread": "cannot be read",
-        "large": "too large to be taken: have their outputs cleared",
-        "missing": "missing",
-    }
-    for key, what in rest.items():
-        if names := getattr(said, key):
-            more = f" … and {len(names) - most} more" if len(names) > most else ""
-            yield f"{len(names)} {what}: {', '.join(map(plain, names[:most]))}{more}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from autograder import settings
 from autograder.intake.lms.matching import Whose
 from autograder.intake.lms.students import Student
-from autograder.intake.places import listed
+from autograder.intake.places import listed, plain
 
 
 def _recognised(known: list[Student], new: list[Student]) -> dict[str, Student]:
@@ -43,13 +43,20 @@ def merged(known: list[Student], new: list[Student]) -> tuple[list[Student], lis
     back = [id for id, one in before.items() if one.left and id in after]
     added = [one for id, one in after.items() if id not in before]
     whole |= {one.id: one for one in added}
-    gone = [one.id for id, one in before.items() if id not in after and not one.left]
-    said = [f"{len(added)} new: {listed([one.id for one in added])}."] if added else []
+    gone = [_named(one) for id, one in before.items() if id not in after and not one.left]
+    whole_list = " (all are in the class's roster.csv)" if len(added) > 3 else ""
+    said = [f"{len(added)} new: {listed([_named(one) for one in added])}{whole_list}."] if added else []
     if back:
         had, how = "is" if len(back) == 1 else "are", "`roster --restore ID` takes a student in again."
         said.append(f"{listed(back)} had left and {had} in this list again; {how}")
     if known and gone:
         verb, stays = ("is", "stays") if len(gone) == 1 else ("are", "stay")
         how = "`roster --remove ID` takes a student out."
-        said.append(f"{listed(gone)} {verb} not in this list and {stays}; {how}")
+        said.append(f"{', '.join(gone)} {verb} not in this list and {stays}; {how}")
     return list(whole.values()), said
+
+
+def _named(one: Student) -> str:
+    """A student by id and name, as far as that is known."""
+    name = " ".join(filter(None, one.first_and_last))
+    return f"{plain(one.id)} ({plain(name)})" if name else plain(one.id)

@@ -1,6 +1,7 @@
 """The sections of a class: which there are, and who is in one."""
 
 import re
+from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -15,6 +16,15 @@ _SEVERAL = re.compile(
 def sections() -> dict[str, str]:
     """Each student's section, as the class's list has it; "" where it has none."""
     return {one.id: one.section for one in students() if not one.left}
+
+
+def counted() -> dict[str, int]:
+    """How many students each section has, in the order of the names; who is in several counts in each."""
+    own = [one for one in sections().values() if one]
+    parts = {one: set(_SEVERAL.split(one)) - {""} for one in own}
+    several = {one for one in own if parts[one] & set(own) - {one}}  # else "Design and Analysis" is one section's name
+    count = Counter(name for one in own for name in (parts[one] if one in several else [one]))
+    return dict(sorted(count.items()))
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,6 @@ def find_section(said: str) -> Section:
             "`python -m autograder roster FILE` reads them from the list that your LMS exports, in its column `section`"
         )
         raise KitError(f"the class's list of students names no sections: {how}.")
-    near = get_close_matches(said.casefold(), folded, 1)
+    near = get_close_matches(said.casefold(), [name.casefold() for name in counted()], 1)
     meant = f"did you mean {folded[near[0]]!r}? There are" if near else "there are"
-    raise KitError(f"no section is called {said!r}; {meant}: {', '.join(sorted(by_name))}")
+    raise KitError(f"no section is called {said!r}; {meant}: {', '.join(counted())}")

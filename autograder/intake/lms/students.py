@@ -69,6 +69,14 @@ def students() -> list[Student]:
     return read(file) if file.exists() else []
 
 
+def called(name: str, known: Iterable[Student]) -> Student | None:
+    """The student with this id; else the only one with this number, login or address."""
+    known, wanted = list(known), name.casefold()
+    by_id = [one for one in known if one.id == name]
+    others = [one for one in known if wanted in map(str.casefold, (one.id, one.email, *one.also))]
+    return by_id[0] if by_id else others[0] if len(others) == 1 else None
+
+
 def left() -> set[str]:
     """The ids of those who have left the class."""
     return {one.id for one in students() if one.left}

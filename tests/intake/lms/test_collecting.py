@@ -9,6 +9,7 @@ from conftest import UNIT
 from autograder import settings
 from autograder.intake.lms import collecting, students
 from autograder.intake.lms.merging import merged
+from autograder.intake.lms.telling import told
 from autograder.intake.lms.times import when as when_said
 from autograder.intake.timestamp import read_time
 
@@ -116,8 +117,9 @@ def test_canvas(class_folder, roster, pack):
     assert handed_in(class_folder, "pberg") == "late" and handed_in(class_folder, "pberg", "data.csv") == "1,2"
     assert said.late == ["pberg"] and when(class_folder, "pberg") is None
     assert said.unmatched == ["strangerann_9999_903_04.ipynb"] and said.missing == ["aozturk"]
-    lines = "\n".join(collecting.told(said))
-    assert "2 new" in lines and "1 missing: aozturk" in lines and "strangerann" in lines
+    lines = "\n".join(told(said))
+    assert "2 new" in lines and "1 missing: aozturk (Ayşe Öztürk)" in lines
+    assert "1 file matches nobody in the class's list, or two students: strangerann" in lines
 
 
 def test_files_of_one_name_in_several_folders_are_all_kept(class_folder, roster, tmp_path):
@@ -295,3 +297,34 @@ def test_what_is_no_download_is_refused(roster, tmp_path, data):
     (tmp_path / "x.zip").write_bytes(data)
     with pytest.raises(settings.KitError, match="no zip and no folder"):
         collecting.collect(UNIT, tmp_path / "x.zip")
+
+
+@pytest.mark.parametrize("zone", ["", "Europe/Rome"])
+def test_the_zone_of_times_without_one_is_told_and_so_are_times_that_change(class_folder, roster, pack, tmp_path, zone):
+    roster(CANVAS)
+    if zone:
+        (class_folder / "deadlines.toml").write_text(f'timezone = "{zone}"\n')
+    place, times = pack({"doejane_4711_1_a.ipynb": "", "vanderbergpiet_4712_2_a.ipynb": ""}), tmp_path / "t.csv"
+
+    def said(at):
+        times.write_text(f"id,submitted at\njdoe,{at}\npberg,2026-03-06T17:58:00Z\n")
+        return "\n".join(told(collecting.collect(UNIT, place, times)))
+
+    first = said("2026-03-06 17:58")
+    assert "1 time without a zone is read as " in first and "changed" not in first
+    assert (
+        f"{zone} (deadlines.toml)." in first if zone else "this machine's zone; `timezone` in deadlines.toml" in first
+    )
+    if zone:
+        assert when(class_folder, "jdoe") == datetime(2026, 3, 6, 16, 58)
+    assert "changed" not in said("2026-03-06 17:58")
+    second = said("2026-03-06T19:00:00Z")
+    assert "2 already here" in second and "1 time changed." in second and "without a zone" not in second
+
+
+def test_a_list_that_is_cut_says_how_to_see_it_whole(roster, pack):
+    roster("id,name\n" + "".join(f"s{number:02},Name{number:02} Given\n" for number in range(13)))
+    said = collecting.collect(UNIT, pack({"s00/a.ipynb": ""}))
+    (missing,) = [line for line in told(said) if "missing" in line]
+    assert "s10 (Name10 Given) … and 2 more (`--all-names` names them)" in missing and "s11" not in missing
+    assert [line for line in told(said, whole=True) if "missing" in line][0].endswith("s12 (Name12 Given)")
