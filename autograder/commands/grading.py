@@ -127,7 +127,7 @@ def _grade(options):
     _warm_up(options)
     from autograder.gradebook.marks import lateness, waiting
     from autograder.grading.class_run import grade, table
-    from autograder.grading.summary import summary, to_mark
+    from autograder.grading.summary import summary, who_needs_you
     from autograder.intake.lms.sections import find_section
     from autograder.intake.lms.students import students
     from autograder.intake.misfiled import misfiled
@@ -145,7 +145,7 @@ def _grade(options):
             penalties = {student: one.penalty for student, one in lateness(unit).items()}
             print(table(found, {one.id: one.name for one in students()}, penalties))
         elif options.quiet:
-            for line in to_mark(unit, waiting(unit, here)):
+            for line in who_needs_you(unit, found, waiting(unit, here)):
                 print(line)
         else:
             late = {student: one for student, one in lateness(unit).items() if here is None or student in here}

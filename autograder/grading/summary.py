@@ -26,20 +26,29 @@ def summary(unit: str, records: list[dict], late: Mapping[str, Lateness], waitin
         late: who handed in late.
         waiting: how many written answers wait for a mark.
     """
-    rows: dict[str, list[dict]] = defaultdict(list)
-    for one in records:
-        rows[one["student"]].append(one)
+    rows = _by_student(records)
     there = {student: own for student, own in rows.items() if {one["state"] for one in own} != {"missing"}}
     most = sum(one["max_points"] for one in next(iter(rows.values()), []))
     lines = [f"{unit}: {_count(len(rows), 'student')}, {len(there)} handed in", *_marks(there, most), ""]
     lines += _exercises(there)
-    lines += ["", *_needing(rows)]
-    lines += [*_late(late), *to_mark(unit, waiting)]
+    lines += ["", *_needing(rows), *_late(late), *_to_mark(unit, waiting)]
     used = sorted({one["sandbox"] for one in records} - {""})
     lines += [f"sandbox: {level} ({levels.MEANING[level]})" for level in used]
     number = unit[:2]
     lines.append(f"next: report {number}, feedback {number}; `grade {number} --table` has a line for each student")
     return lines
+
+
+def who_needs_you(unit: str, records: list[dict], waiting: int) -> list[str]:
+    """The lines of it that ask something of the instructor: hand-ins that could not be examined, and answers without a mark."""
+    return [*_needing(_by_student(records)), *_to_mark(unit, waiting)]
+
+
+def _by_student(records: list[dict]) -> dict[str, list[dict]]:
+    rows: dict[str, list[dict]] = defaultdict(list)
+    for one in records:
+        rows[one["student"]].append(one)
+    return rows
 
 
 def _marks(there: Mapping[str, list[dict]], most: float) -> list[str]:
@@ -86,7 +95,7 @@ def _late(late: Mapping[str, Lateness]) -> list[str]:
     return [f"{len(late)} handed in after the due date{cost}"]
 
 
-def to_mark(unit: str, waiting: int) -> list[str]:
+def _to_mark(unit: str, waiting: int) -> list[str]:
     """A line that says how many written answers wait for a mark; none where none do."""
     verb = "waits" if waiting == 1 else "wait"
     return [f"{_count(waiting, 'written answer')} {verb} for a mark: mark {unit[:2]}"] if waiting else []
