@@ -1,9 +1,10 @@
 # %% [markdown]
 # # Milestone: my translator translates, my captioner describes
 #
-# In assignments 01 to 03 you wrote an encoder, a loss, decoders that attend, and their first state, each by itself. Here they
-# become **two models that you wrote**: one translates English into French, the other describes pictures. You need nothing
-# but your solved notebooks. This is not graded, and takes about two minutes, most of it training.
+# In assignments 01 to 03 you wrote an encoder, a loss, decoders that attend, and a captioner's first state, each by
+# itself. Here they become **two models that you wrote**: one translates English into French, the other describes
+# pictures. You need nothing but your solved notebooks. This is not graded, and takes about two minutes on most
+# machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is yours;
 # come back when you have solved more. [Lesson 02](../notebooks/02_bahdanau_attention.ipynb) and
@@ -84,9 +85,9 @@ DEVICE = device()
 # %% [markdown]
 # ## Whose code is it?
 #
-# The next cell looks for your notebooks in the course's folder `assignments`. If yours are elsewhere, on Google Drive for
-# instance, write that folder's path in `work`. Only your functions and classes are taken from them, with what they need;
-# each is examined by its own check.
+# The next cell looks for your notebooks in the course's folder `assignments`. If yours are elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from them,
+# with what they need; each is examined by its own check.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"
@@ -96,8 +97,8 @@ my = my_parts("03_my_translator", work)
 # ## The translator
 #
 # Your `Encoder` reads the English sentence, and your `AttentionStep` attends to its states at every step of
-# `decode_with_attention`. In training the decoder is fed the correct French tokens, and your `masked_cross_entropy` is the
-# loss.
+# `decode_with_attention`. In training yours feeds the decoder the correct French tokens (what the course lends hides
+# three in ten of them), and your `masked_cross_entropy` is the loss.
 
 # %%
 english, french = vocabulary("english"), vocabulary("french")
@@ -109,8 +110,8 @@ class Translator(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.encoder = my.Encoder(len(english), D_E=D, D_H=D)
-        self.step = my.AttentionStep(len(french), D_E=D, D_H=D, D_S=D, D_A=D)
+        self.encoder = my.Encoder(len(english), D, D)
+        self.step = my.AttentionStep(len(french), D, D, D, D)
 
     def forward(self, batch):
         H, h = self.encoder(batch.source, batch.lengths)  # [B, T_x, D], [B, D]
@@ -139,7 +140,8 @@ def write(step, state, seen, mask, language, longest=20):
 
 # %% tags=["live"]
 translator = Translator().to(DEVICE)
-pairs = corpus("french", 4000, 3, 14)
+kept = {lecture(name, "french").source for name in ("sky", "bread", "agreement")}  # for Figure 1
+pairs = [pair for pair in corpus("french", 4000, 3, 14) if pair.source not in kept]
 steps = 550
 drawn = (batch.to(DEVICE) for batch in batches(pairs, "french", size=48, steps=steps))
 losses = train(
@@ -153,8 +155,8 @@ losses = train(
 print(f"loss: {losses[0]:.2f} at first, {sum(losses[-20:]) / 20:.2f} at the end")
 
 # %% [markdown]
-# It has never seen the following sentences. The rows of the picture are the words that the translator wrote, and each row
-# shows where it attended while it wrote them.
+# It has never seen the following sentences. The rows of the picture are the words that the translator wrote, and each
+# row shows where it attended while it wrote its word.
 
 # %% tags=["fold"]
 # @title Draws Figure 1
@@ -168,10 +170,12 @@ show(
 )
 
 # %% [markdown]
-# **Figure 1.** The attention of the translator over *the agreement on the European economic area was signed in August 1992.*
-# If the three words of *European economic area* come out in reverse order, so do their columns.
+# **Figure 1.** The attention of the translator over *the agreement on the European economic area was signed in August
+# 1992.* Where it writes *zone économique européenne*, the bright cells should run backwards, from *area* to
+# *European*; after so short a training a word may be missing, or a row brightest beside its word. The column of
+# `[STOP]` is left out, so that some rows sum to less than 1.
 #
-# Try sentences of your own, with words from `english.words`:
+# Try sentences of your own, with words from `english.words`; put a space before a full stop, too:
 
 # %% tags=["play"]
 mine = "we see the sky"
@@ -180,8 +184,9 @@ print(" ".join(translator.translate(mine.split())[0]))
 # %% [markdown]
 # ## The captioner
 #
-# The same attention, over the cells of a picture: your `InitialState` makes the first state of the grid that a small trained
-# network computes, your `CaptionStep` writes, and `decode_with_attention` leads it from word to word.
+# Attention once more, now over the cells of a picture: your `InitialState` makes the first state from the grid that a
+# small trained network computes, and your `CaptionStep` writes. In training `decode_with_attention` leads it from
+# word to word.
 
 # %% tags=["live"]
 words = scenes.vocabulary()
@@ -233,12 +238,12 @@ fresh = F.avg_pool2d(grids(eye, pictures), 2).to(DEVICE).split(1)
 told = [" ".join(write(captioner.look, *captioner.read(grid), words)[0]) for grid in fresh]
 show(
     captioning.gallery(pictures, [textwrap.fill(one, 24) for one in told]),
-    "Three pictures that the captioner had not seen, each with the caption that it wrote.",
+    "Three pictures that the captioner had not seen, and what it wrote: " + "; ".join(told) + ".",
 )
 
 # %% [markdown]
-# **Figure 2.** Three pictures that the captioner had never seen, and what it says of them. Each scene has two things; look
-# for a wrong colour, shape or side.
+# **Figure 2.** Three pictures that the captioner had never seen, and what it says of them. Each scene has two things;
+# look for a wrong size, colour, shape or side.
 #
 # The last cell notes this milestone; `progress("all")` in any assignment shows it. The next one comes after lesson 09.
 

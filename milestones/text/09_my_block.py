@@ -3,8 +3,8 @@
 #
 # In assignments 05, 07 and 09 you wrote positions, masked attention, a norm and a gated MLP, each by itself. Here
 # they become **a Transformer block that you wrote**. Two of these blocks learn to sort letters, and you can watch
-# them look the letters up. You need nothing but your solved notebooks. This is not graded, and takes about a minute,
-# most of it training.
+# them look the letters up. You need nothing but your solved notebooks. This is not graded, and takes about a minute
+# on most machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is
 # yours; come back when you have solved more. [Lesson 09](../notebooks/09_transformer_block.ipynb) explains the block.
@@ -79,9 +79,9 @@ DEVICE = device()
 # %% [markdown]
 # ## Whose code is it?
 #
-# The next cell looks for your notebooks in the course's folder `assignments`. If yours are elsewhere, on Google Drive
-# for instance, write that folder's path in `work`. Only your functions and classes are taken from them, with what
-# they need; each is examined by its own check.
+# The next cell looks for your notebooks in the course's folder `assignments`. If yours are elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from them,
+# with what they need; each is examined by its own check.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"
@@ -195,21 +195,21 @@ show(
 
 # %% [markdown]
 # **Figure 1.** The letters of *background* and where they were looked up, in the head that gives most weight to the
-# letter which is then written. Rows are the places of the sorted row, from top to bottom. If a head fetches letters,
-# a row is bright where its letter meets the same letter in the word; neighbours in the alphabet may get some weight
-# as well.
+# letter which is then written. Rows are the places of the sorted row, from top to bottom. A row that fetches its
+# letter is bright where this letter stands in the word; in other rows a neighbour in the alphabet may be as bright,
+# or brighter.
 #
 # Try ten letters of your own:
 
 # %% tags=["play"]
-mine = "perceptron"  # ten letters from a to z
+mine = "perceptron"  # ten small letters, a to z
 print(sort(mine)[0])
 
 # %% [markdown]
 # ## What if it may only look back?
 #
-# Now the same model gets a causal mask, as language models have it: a position sees itself and what came before. All
-# else is as it was.
+# Now a new model of the same kind gets a causal mask, as language models have it: a position sees itself and what
+# came before. It trains for 400 steps instead of 600; all else is as it was.
 
 # %% tags=["live"]
 looks_back, steps = Sorter(torch.ones(N, N, dtype=torch.bool, device=DEVICE).tril()).to(DEVICE), 400
@@ -237,9 +237,9 @@ print(f"place 1: {shares['may only look back'][0]:.2f} when looking back; the be
 
 # %% [markdown]
 # **Figure 2.** The share of right letters at each place of the sorted row. Place 1 has to name the least of ten
-# letters, and under the causal mask it has seen only one of them: it cannot know the answer. The dotted line is the
-# most that one can expect of any model there, however long it trains. Place 10 sees the whole row, so that the mask
-# takes nothing from it.
+# letters, and under the causal mask it has seen only one of them: unless this is an *a*, it can only guess. The
+# dotted line is the most that one can expect of any model there, however long it trains. The next places may do even
+# worse, since their letters are harder to guess. Place 10 sees the whole row, so it can be right all the same.
 #
 # The last cell notes this milestone; `progress("all")` in any assignment shows it. The next one comes after lesson
 # 11.

@@ -3,8 +3,8 @@
 #
 # In assignment 11 you wrote byte pair encoding, a GPT, and the distribution that the next token is drawn from, each
 # by itself. Here they become **a language model that you wrote**: it cuts a text into tokens of its own, learns from
-# it, and then writes. You need nothing but your solved notebook. This is not graded, and takes about a minute, most
-# of it training.
+# it, and then writes. You need nothing but your solved notebook. This is not graded, and takes about a minute on most
+# machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is
 # yours; come back when you have solved more. [Lesson 11](../notebooks/11_language_models.ipynb) explains the model.
@@ -83,9 +83,9 @@ DEVICE = device()
 # %% [markdown]
 # ## Whose code is it?
 #
-# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, on Google Drive
-# for instance, write that folder's path in `work`. Only your functions and classes are taken from it, with what they
-# need; each is examined by its own check.
+# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from it,
+# with what they need; each is examined by its own check.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"
@@ -106,18 +106,18 @@ number = {letter: place for place, letter in enumerate(letters)}
 
 def encode(text):
     numbers = torch.tensor([number[letter] for letter in text])
-    return torch.cat([my.bpe_encode(piece, merges, len(letters)) for piece in numbers.split(1000)])
+    return torch.cat([my.bpe_encode(piece, merges, len(letters)) for piece in numbers.split(1000)]).long()
 
 
 def decode(tokens):
     return "".join(letters[place] for place in my.bpe_decode(tokens, merges, len(letters)).tolist())
 
 
-beginning = torch.tensor([number[letter] for letter in text[:20_000]])
+beginning = torch.tensor([number[letter] for letter in text[:20_000]])  # 2_000, if byte_pair_merges takes long
 merges = my.byte_pair_merges(beginning, len(letters), 200)  # [200, 2]
 tokens = encode(text)
 V = len(letters) + len(merges)
-print(f"{len(text):,} characters, {len(tokens):,} tokens, {V} of them different")
+print(f"{len(text):,} characters, {len(tokens):,} tokens from a vocabulary of {V}")
 
 # %% tags=["fold"]
 # @title Draws Figure 1
@@ -137,7 +137,7 @@ show(drawings.pieces({f"{len(merges)} merges": pieces}), f"The sentence “{sent
 
 # %% tags=["live"]
 N, D = 64, 64
-gpt = my.GPT(V, N, D=D, H=4, D_F=4 * D, L=2)
+gpt = my.GPT(V, N, D, 4, 4 * D, 2)
 for layer in gpt.modules():
     if isinstance(layer, nn.Embedding):
         nn.init.normal_(layer.weight, std=D**-0.5)
@@ -164,14 +164,15 @@ print(f"bits per character at the end: {last / math.log(2) * len(tokens) / len(t
 
 
 # %% [markdown]
-# The loss is counted for each token; bits per character can be compared whatever the tokens are. If yours are still
-# lent, note that number, and see later what your own merges make of it.
+# The loss is counted for each token, on the text that it learns from; bits per character can be compared whatever the
+# tokens are. If your merges are still lent, note that number, and see later what your own make of it.
 #
 # ## It writes
 #
 # A token is drawn from your `next_token_distribution`, your `bpe_decode` turns it into characters, and the model
-# reads on. Top-k keeps twelve tokens, and top-p nine tenths of their probability. (What the course lends knows the
-# temperature alone.) A ✓ marks a line that the grammar can say; a ✗ may still be good English.
+# reads on. Top-k keeps twelve tokens, and top-p the fewest of them that hold nine tenths of their probability. (What
+# the course lends knows the temperature alone.) A ✓ marks a line that the grammar can say; a ✗ may still be good
+# English.
 
 
 # %%
@@ -184,7 +185,7 @@ def following(tokens, temperature, k=12, p=0.9):
 
 @torch.no_grad()
 def write(beginning, lines, temperature):
-    """So many lines, of which the first begins as told; the model may give up after 200 characters a line."""
+    """`lines` lines, the first of which begins with `beginning`; fewer if it writes over 200 characters a line."""
     read, written = encode("\n" + beginning), beginning
     while written.count("\n") < lines and len(written) < 200 * lines:
         token = torch.multinomial(following(read, temperature)[1], 1)  # [1]
@@ -197,7 +198,7 @@ def write(beginning, lines, temperature):
 for temperature in (0.5, 2.0):
     lines = write("", 20, temperature)
     right = sum(map(texts.is_sentence, lines))
-    print(f"temperature {temperature}: the grammar can say {right} of {len(lines)} lines, which begin:")
+    print(f"temperature {temperature}: the grammar can say {right} of {len(lines)} lines; the first four:")
     for line in lines[:4]:
         mark = "✓" if texts.is_sentence(line) else "✗"
         print(textwrap.fill(f"  {mark} {line}", 100, subsequent_indent="    "))
@@ -206,7 +207,8 @@ for temperature in (0.5, 2.0):
 # A low temperature plays safe, so that lines resemble one another. A high one gives unlikely tokens a chance: more
 # variety, and more that can go wrong.
 #
-# Begin a sentence yourself. Use words of the text; a space at the end tells the model that the last one is complete.
+# Begin a sentence yourself. Use words of the text, which `print(text[:500])` shows; a space at the end tells the
+# model that the last one is complete.
 
 # %% tags=["play"]
 print(textwrap.fill(write("we see the ", 1, temperature=1.0)[0], 100))
@@ -220,13 +222,14 @@ likeliest = softmax.topk(min(20, V)).indices
 names = [decode(token[None]) for token in likeliest]
 show(
     drawings.next_token(names, softmax[likeliest], drawn[likeliest], title=f"{before}…"),
-    f"The likeliest tokens after “{before}”, from “{names[0]}” on: probabilities before and after the controls.",
+    f"The likeliest tokens after “{before}”, with probabilities before and after the controls: "
+    + ", ".join(f"“{name}” {softmax[at]:.2f} and {drawn[at]:.2f}" for name, at in zip(names[:5], likeliest[:5])),
 )
 
 # %% [markdown]
 # **Figure 2.** What may come after *the young student*. Outlined bars are the model's own distribution, filled bars
 # what your function makes of it at temperature 1: a token that it cuts off has a 0 above it, and the others share
-# what it had.
+# what it had. (The function that the course lends cuts off nothing, so that the two agree.) ↵ is the end of a line.
 #
 # The last cell notes this milestone; `progress("all")` in any assignment shows it. The next one comes after lesson
 # 13.

@@ -4,7 +4,7 @@
 # In assignment 13 you wrote the parts of a Vision Transformer: patches that become vectors, a class token with
 # positions, and the encoder with its head. Here they become **one model that you wrote**, and it learns to read
 # handwriting: real digits, and one that you draw yourself. You need nothing but your solved notebook. This is not
-# graded, and takes about a minute, most of it training.
+# graded, and takes about a minute on most machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is
 # yours; come back when you have solved more. [Lesson 13](../notebooks/13_vision_transformer.ipynb) explains the
@@ -82,9 +82,9 @@ DEVICE = device()
 # %% [markdown]
 # ## Whose code is it?
 #
-# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, on Google Drive
-# for instance, write that folder's path in `work`. Only your functions and classes are taken from it, with what they
-# need; each is examined by its own check.
+# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from it,
+# with what they need; each is examined by its own check.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"
@@ -107,7 +107,7 @@ class DigitReader(nn.Module):
         self.patches = my.PatchEmbedding(1, 2, D)
         self.class_token = nn.Parameter(0.02 * torch.randn(D))
         self.positions = nn.Parameter(0.5 * torch.randn(17, D))  # of the class token and of 16 patches
-        self.encoder = my.VisionTransformer(D, H, D_F, depth, classes=10, mean_pooling=False)
+        self.encoder = my.VisionTransformer(D, H, D_F, depth, 10, False)
 
     def forward(self, images):
         patches = self.patches(images)  # [B, 16, D]
@@ -115,7 +115,7 @@ class DigitReader(nn.Module):
 
 
 # %% [markdown]
-# scikit-learn brings along 1,797 digits that people wrote with a pen. The model learns from 1,400 of them. So that it
+# scikit-learn brings along 1,797 digits that people wrote by hand. The model learns from 1,400 of them. So that it
 # does not learn them by heart, they are shown with a little noise, and half of them moved by up to one pixel. The
 # other 397 are held out.
 
@@ -162,7 +162,7 @@ for axes, place in [*zip(grid[0] + grid[1], chosen[0].tolist()), *zip(grid[2], c
     axes.imshow(images[new[place], 0], cmap="gray_r")
     axes.set_title(f"{says}" if is_right else f"{says}, is {labels[new[place]]}")
     axes.title.set_color(plots.BLACK if is_right else plots.VERMILLION)
-wrong = [f"{read[place]} for a {labels[new[place]]}" for place in chosen[1].tolist()]
+wrong = [f"{labels[new[place]]} read as {read[place]}" for place in chosen[1].tolist()]
 show(
     figure,
     f"Two rows of handwritten digits that were read correctly, {', '.join(map(str, read[chosen[0]].tolist()))}; "
@@ -171,14 +171,15 @@ show(
 
 # %% [markdown]
 # **Figure 1.** Digits that the model had never seen, each under what it read. In the first two rows it is right. The
-# last row, in red, holds the digits that it got wrong, the first nine if there are more. Would you have read all of
-# them?
+# last row, with red titles, holds digits that it got wrong, if there are any, nine at most: first what it read, then
+# what it is. Would you have read all of them?
 #
 # ## A digit of your own
 #
-# Draw a digit as eight lines of eight signs: `#` is ink, `:` and `.` are ever less of it, and a space is paper. You
-# may also write 1 and 0. The digits of the data are upright, as high as the square, and soft at their edges; yours
-# will be easier to read if it is, too. Run both cells below when you have changed it.
+# Draw a digit as eight lines of eight signs: `#` is ink, `:` is less of it, `.` still less, and a space is paper.
+# Begin below the first `"""`. You may also write 1 and 0. The digits of the data are upright, as high as the square,
+# and soft at their edges; yours will be easier to read if it is so, too. Run both cells below when you have changed
+# it.
 
 # %% tags=["play"]
 mine = """

@@ -4,7 +4,7 @@
 # In assignment 15 you wrote a linear layer with an update of low rank, and the function that puts such layers into a
 # network. Here they do what they are made for: **a model that somebody else has trained learns a new task with your
 # adapters**, while all of its own weights stay as they are. You need nothing but your solved notebook. This is not
-# graded, and takes about a minute, most of it training.
+# graded, and takes about a minute on most machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is
 # yours; come back when you have solved more. [Lesson 15](../notebooks/15_lora.ipynb) explains the method and the two
@@ -83,10 +83,10 @@ DEVICE = device()
 # %% [markdown]
 # ## Whose code is it?
 #
-# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, on Google Drive
-# for instance, write that folder's path in `work`. Only your functions and classes are taken from it, with what they
-# need; each is examined by its own check. The two parts work hand in hand, so they are yours together or lent
-# together.
+# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from it,
+# with what they need; each is examined by its own check. The two parts work hand in hand, so they are yours together
+# or lent together.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"
@@ -111,7 +111,7 @@ print(f"{size:,} parameters; of the new task's sentences, {before:.1%} are trans
 # ## The adapters
 #
 # Your `add_adapters` freezes a copy of the translator and looks for the layers `query` and `value` in each of its
-# three blocks. In the place of each it puts a `LoRALinear` of yours, with a copy of the layer's weight and bias. From
+# three blocks. In the place of each it puts a `LoRALinear` of yours, around the layer's own weight and bias. From
 # then on, only $A$ and $B$ learn.
 
 
@@ -121,7 +121,7 @@ def adapted(r, alpha=8):
 
     def adapter(layer):
         mine = my.LoRALinear(layer.in_features, layer.out_features, r, alpha)
-        mine.linear.load_state_dict(layer.state_dict())  # the frozen part is a copy of the layer
+        mine.linear.weight, mine.linear.bias = layer.weight, layer.bias  # the layer's own, which stay frozen
         return mine
 
     torch.manual_seed(0)
@@ -170,7 +170,7 @@ print("after ", translate(translator, mine))
 # %% [markdown]
 # ## How much rank does it take?
 #
-# The same training once more, with adapters of other ranks, narrower ones and a wider one.
+# The same training once more, with other ranks. `alpha` stays 8, so the factor $\alpha/r$ changes with the rank.
 
 # %% tags=["live"]
 steps = 250
@@ -204,10 +204,11 @@ show(
 
 # %% [markdown]
 # **Figure 1.** The share of new sentences that the translator gets exactly right, before it is adapted and with your
-# adapters, by their rank; below each bar, how many parameters learned. Each bar is a single training, so a small
-# difference between two of them says little.
+# adapters, by their rank; below each bar, how many parameters learned. Each bar is a single training of 250 steps: a
+# small difference between two of them says little, and a low rank might catch up in more steps.
 #
-# Try other layers in `adapted`: the translator's blocks also have `key`, `output`, `up` and `down`.
+# Try other layers in `adapted`, and run the cells from there on: the blocks also have `key`, `output`, `up` and
+# `down`.
 #
 # The last cell notes this milestone; `progress("all")` in any assignment shows it. The next one comes after lesson
 # 17.

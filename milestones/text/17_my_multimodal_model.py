@@ -4,7 +4,7 @@
 # In assignment 17 you wrote what puts a picture in front of a text, and a resampler that reads many vectors with a
 # few. Here they become **a bridge between two models that know nothing of each other**: a network that sees, and a
 # language model that has only ever read. Both stay as they are, and only the bridge learns. You need nothing but your
-# solved notebook. This is not graded, and takes about a minute, most of it training.
+# solved notebook. This is not graded, and takes about a minute on most machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is
 # yours; come back when you have solved more. [Lesson 17](../notebooks/17_multimodal_llms.ipynb) explains the model.
@@ -86,9 +86,9 @@ DEVICE = device()
 # %% [markdown]
 # ## Whose code is it?
 #
-# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, on Google Drive
-# for instance, write that folder's path in `work`. Only your functions and classes are taken from it, with what they
-# need; each is examined by its own check.
+# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from it,
+# with what they need; each is examined by its own check.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"
@@ -131,7 +131,7 @@ def read(bridge, cells, asked):
     start, stop = (reader.words(tokens.new_full((len(rows), 1), token)) for token in (START, STOP))
     picture = torch.cat([start, picture, stop], dim=1)  # in the place of [START], a caption and [STOP]
     inputs, labels = my.picture_prefix(picture, reader.words(tokens), tokens, lengths - 1, lengths)
-    return reader(inputs[:, :-1]), labels[:, 1:]
+    return reader(inputs[:, :-1]), labels[:, 1:].long()
 
 
 # %% tags=["live"]
@@ -189,7 +189,7 @@ show(
 # %% tags=["fold"]
 # @title Draws Figure 2
 SHOWN, told = (1, 2, 3), []
-figure, panels = plots.canvas(11, 4.8, len(SHOWN))
+figure, panels = plots.canvas(11, 4.4, len(SHOWN))
 for axes, place in zip(panels, SHOWN):
     some = questions.questions(new[place], place)
     some = [some[number] for number in (0, 1, 6, 7)]  # one of each kind
@@ -205,13 +205,13 @@ for axes, place in zip(panels, SHOWN):
 show(figure, "Three pictures, each with four questions and the model's answers. " + ". Next: ".join(told) + ".")
 
 # %% [markdown]
-# **Figure 2.** Three new pictures, with the model's answers to a question of each kind. Behind an answer, ✓ says that
-# it is right; behind ✗ stands the right one.
+# **Figure 2.** Three new pictures, with the model's answers to a question of each kind. A ✓ follows a right answer; a
+# ✗ follows a wrong one, and behind it stands the right one.
 #
 # ## A question of your own
 #
-# Choose a picture by its number, from 0 to 399, and ask. The reader knows the kinds of question above and the words
-# in `words.words`. Run both cells below when you have changed them.
+# Choose a picture by its number, from 0 to 399, and ask, in small letters and without a question mark. The reader
+# knows the kinds of question above and the words in `words.words`. Run both cells below when you have changed them.
 
 # %% tags=["play"]
 number, mine = 1, "what colour is the circle"

@@ -153,11 +153,31 @@ def test_what_is_not_begun_or_not_there_is_lent(tmp_path, said):
     assert not own and line.startswith("  ·") and line.endswith("not begun in assignment 01")
 
 
-def test_a_renamed_notebook_is_found_and_a_damaged_one_passed_over(tmp_path, said):
-    (tmp_path / UNIT).mkdir()
-    (tmp_path / UNIT / f"{UNIT}.ipynb").write_text("{")
+@pytest.mark.parametrize("stub", ["{", None])
+def test_a_renamed_notebook_is_found_beside_a_damaged_or_untouched_one(tmp_path, said, stub):
+    work(tmp_path, UNIT, "def masked_cross_entropy(logits, y):\n    raise NotImplementedError()")
+    if stub:
+        (tmp_path / UNIT / f"{UNIT}.ipynb").write_text(stub)
     work(tmp_path, UNIT, "import torch\nPADDING = 0", LOSS.format(count="real.sum()"), name=f"Copy of {UNIT} (1)")
     assert said()[1]
+
+
+def test_what_is_mended_in_a_later_cell_counts(tmp_path, capsys):
+    notebook = settings.SOLUTIONS / UNIT / f"{UNIT}.ipynb"
+    nb = nbformat.read(notebook, as_version=4)
+    (cell,) = [one for one in nb.cells if one.source.startswith("class Encoder")]
+    head, _, body = cell.source.partition("    def forward(")
+    cell.source = head + "    def forward(self, tokens, lengths):\n        return None\n"
+    mended = nbformat.v4.new_code_cell("def forward(" + body.replace("\n    ", "\n") + "\nEncoder.forward = forward")
+    nb.cells.insert(nb.cells.index(cell) + 1, mended)
+    nbformat.write(nb, tmp_path / notebook.name)
+    assert "Encoder" in my_parts("03_my_translator", tmp_path).own
+
+
+def test_right_for_ordinary_inputs_alone_is_not_taken(tmp_path, said):
+    """What is wrong for types or gradients may break the training of the whole."""
+    work(tmp_path, UNIT, "import torch\nPADDING = 0", LOSS.format(count="real.sum()") + ".detach()")
+    assert not said()[1]
 
 
 def test_parts_that_need_each_other_are_lent_together(tmp_path, capsys):

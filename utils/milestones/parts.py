@@ -4,7 +4,6 @@ from pathlib import Path
 
 from utils.check import examine
 from utils.checking.shipped import names_of_units
-from utils.checking.verdict import ROBUSTNESS
 from utils.milestones.declared import Milestone, milestone
 from utils.milestones.lent import LENT
 from utils.milestones.solved import definition, notebooks
@@ -77,19 +76,19 @@ def _course() -> Path:
 
 
 def _own(name: str, folder: Path) -> tuple[object, str]:
-    """A student's solution of an exercise where its check passes; else None, and why."""
+    """A student's solution of an exercise, from the first notebook in which its check passes; else None, and why."""
     unit = unit_of(name)
-    number = unit[:2]
-    reason = f"no notebook of assignment {number} was found"
+    reasons = {"": f"no notebook of assignment {unit[:2]} was found"}
     for file in notebooks(unit, folder):
         made = definition(name, file)
         if made is None:
-            reason = f"{file.name} does not define it"
+            reasons.setdefault("absent", f"{file.name} does not define it")
             continue
         result = examine(name, made)
-        if result.passed or result.points >= (1 - ROBUSTNESS) * result.max_points:  # the idea is right
+        if result.passed:
             return made, ""
-        begun = result.points or result.problem != "unfinished"
-        wrong = f"yours does not pass; run check({name}) in assignment {number} to see why"
-        return None, wrong if begun else f"not begun in assignment {number}"
-    return None, reason
+        if result.points or result.problem != "unfinished":
+            reasons.setdefault("wrong", f"yours does not pass; run check({name}) in assignment {unit[:2]} to see why")
+        else:
+            reasons.setdefault("begun", f"not begun in assignment {unit[:2]}")
+    return None, next(reasons[what] for what in ("wrong", "begun", "absent", "") if what in reasons)

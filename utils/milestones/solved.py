@@ -24,7 +24,7 @@ def definition(name: str, file: Path):
         the function or class; None where the notebook does not define it, or where what it needs cannot be run.
     """
     statements = _statements(file)
-    if not any(isinstance(one, (ast.FunctionDef, ast.ClassDef)) and one.name == name for one in statements):
+    if not any(name in _names(one)[0] for one in statements):
         return None
     namespace: dict = {"__name__": "__main__"}
     for one in _needed(name, statements):
@@ -66,6 +66,8 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
     bound = {
         one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported() or one.is_namespace()
     }
+    # Encoder.forward = forward changes Encoder
+    bound |= {_root(target) for target in getattr(statement, "targets", ())}
     tables, needs = [top], set()
     while tables:
         table = tables.pop()
@@ -73,3 +75,9 @@ def _names(statement: ast.stmt) -> tuple[set[str], set[str]]:
         needs |= {one.get_name() for one in symbols}
         tables += table.get_children()
     return bound, needs
+
+
+def _root(target: ast.expr) -> str:
+    while isinstance(target, (ast.Attribute, ast.Subscript)):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else ""
