@@ -176,7 +176,8 @@ def test_what_is_mended_in_a_later_cell_counts(tmp_path, capsys):
 
 def test_right_for_ordinary_inputs_alone_is_not_taken(tmp_path, said):
     """What is wrong for types or gradients may break the training of the whole."""
-    work(tmp_path, UNIT, "import torch\nPADDING = 0", LOSS.format(count="real.sum()") + ".detach()")
+    detached = LOSS.format(count="real.sum()").replace("return ", "loss = ") + "\n    return loss.detach()"
+    work(tmp_path, UNIT, "import torch\nPADDING = 0", detached)
     assert not said()[1]
 
 
