@@ -27,6 +27,7 @@ from autograder.bank.freezing import write_pack
 
 CELL_METADATA = "tags,label,nbgrader,deletable,editable,-all"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+WHOSE_CODE = Path(__file__).parent / "templates" / "whose_code.md"  # what stands before every milestone's parts
 HIDDEN = "### BEGIN HIDDEN TESTS\nfrom autograder.nbgrader_plugin.test_cell import check\n### END HIDDEN TESTS\n"
 
 
@@ -101,6 +102,8 @@ def dressed(twin: Path):
             cell.source = setup_code()
         elif "demands" in cell.metadata.get("tags", []):
             cell.source = demands(catalogue.exercises_of(unit))
+        elif "whose-code" in cell.metadata.get("tags", []):
+            cell.source = WHOSE_CODE.read_text(encoding="utf-8").rstrip("\n")
         elif cell.cell_type == "code" and names:
             _label(cell, names)
     if unit:

@@ -80,13 +80,12 @@ from utils.models.translator import Translator, exact, fit, write
 torch.set_num_threads(1)  # for matrices this small, sharing the work costs more than doing it
 DEVICE = device()
 
-# %% [markdown]
+# %% [markdown] tags=["whose-code"]
 # ## Whose code is it?
 #
-# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, write that
-# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from it,
-# with what they need; each is examined by its own check. The two parts work hand in hand, so they are yours together
-# or lent together.
+# The next cell looks for your solved notebooks in the course's folder `assignments`. If they lie elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from them,
+# with what they need; each is examined by its own check.
 
 # %%
 work = None  # or a folder, such as "/content/drive/MyDrive/attention"

@@ -83,11 +83,11 @@ torch.set_num_threads(1)  # for matrices this small, sharing the work costs more
 torch.manual_seed(0)
 DEVICE = device()
 
-# %% [markdown]
+# %% [markdown] tags=["whose-code"]
 # ## Whose code is it?
 #
-# The next cell looks for your notebook in the course's folder `assignments`. If yours is elsewhere, write that
-# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from it,
+# The next cell looks for your solved notebooks in the course's folder `assignments`. If they lie elsewhere, write that
+# folder's path in `work`; Google Drive has to be mounted first. Only your functions and classes are taken from them,
 # with what they need; each is examined by its own check.
 
 # %%
