@@ -7,8 +7,8 @@
 # graded, and takes about a minute on most machines, most of it training.
 #
 # Run the notebook from the top. What you have not solved yet is lent by the course, and a list below says what is
-# yours; come back when you have solved more. [Lesson 15](../notebooks/15_lora.ipynb) explains the method and the two
-# tasks.
+# yours; come back when you have solved more. Its two parts work hand in hand, so they are yours together or lent
+# together. [Lesson 15](../notebooks/15_lora.ipynb) explains the method and the two tasks.
 
 # %% tags=["setup"]
 # Makes the course's own package `utils` importable. Where the course is at hand this finds it; in Colab, or beside a single
