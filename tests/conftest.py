@@ -80,7 +80,10 @@ def kit(class_folder):
 
 @pytest.fixture(scope="session")
 def graded(tmp_path_factory):
-    """The sample class graded by the kit: the folder, and the records by student and exercise."""
+    """The sample class graded by the kit: the folder, and the records by student and exercise.
+
+    Others read it too: a test that marks or grades works on a copy.
+    """
     import classes
 
     from autograder.trials.demo import build
