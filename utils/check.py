@@ -4,13 +4,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from utils.checking.judge import conclude, judge
-from utils.checking.observe import observe
-from utils.checking.packed_exercise import unpack_exercise
+from utils.checking.judging.judge import conclude, judge
+from utils.checking.judging.verdict import Result
+from utils.checking.observing.observe import observe
+from utils.checking.observing.surroundings import undisturbed
+from utils.checking.packs.packed_exercise import unpack_exercise
+from utils.checking.packs.shipped import MALFORMED, index, pack
 from utils.checking.records import FrozenExercise
-from utils.checking.shipped import MALFORMED, index, pack
-from utils.checking.surroundings import undisturbed
-from utils.checking.verdict import Result
 from utils.device import computes, device
 from utils.progress import record
 

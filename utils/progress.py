@@ -6,8 +6,8 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
-from utils.checking.shipped import names_of_units, points_of
-from utils.checking.verdict import Result
+from utils.checking.judging.verdict import Result
+from utils.checking.packs.shipped import names_of_units, points_of
 from utils.milestones.declared import MILESTONES
 
 FILE = ".progress.json"

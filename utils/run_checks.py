@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from utils.checking.shipped import names_of_units, points_of
+from utils.checking.packs.shipped import names_of_units, points_of
 from utils.progress import FILE
 
 COURSE = Path(__file__).resolve().parent.parent

@@ -3,9 +3,9 @@
 from functools import cache
 from textwrap import fill
 
-from autograder.bank.conditions import CONDITIONS, Condition
+from autograder.bank.cases.conditions import CONDITIONS, Condition
+from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.bank.declaration import Exercise
-from autograder.bank.drawing import VISIBLE_SEED, draw
 
 OF_REALS = ("bfloat16", "gradients")  # conditions that hold of whatever gives numbers with a fraction
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from autograder.bank.rounding import RESULTS
 from autograder.bank.separation import SEPARATION
-from utils.checking.judge import excess
-from utils.checking.packed_exercise import spread_arrays, unpack_exercise
+from utils.checking.judging.judge import excess
+from utils.checking.judging.tolerance import GRADIENTS, sketch, tolerance
+from utils.checking.packs.packed_exercise import spread_arrays, unpack_exercise
 from utils.checking.records import DrawnCase, FrozenCase, Observation, Output, unpack_value
-from utils.checking.tolerance import GRADIENTS, sketch, tolerance
 
 ALIKE = 1e-3  # numbers this close, relative to 1 and the largest beside them, are taken for the same
 COUNTED = 1e-6  # sums of whole numbers, which a file holds in single precision

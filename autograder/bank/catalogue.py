@@ -5,10 +5,10 @@ import pkgutil
 from functools import cache
 
 from autograder import settings
-from autograder.bank.counterfactuals import counterfactuals
+from autograder.bank.audit.faults import because
 from autograder.bank.declaration import Exercise
-from autograder.bank.faults import because
-from autograder.bank.substitutions import substitutions
+from autograder.bank.mistakes.counterfactuals import counterfactuals
+from autograder.bank.mistakes.substitutions import substitutions
 
 
 def declared() -> dict[str, tuple[Exercise, ...]]:

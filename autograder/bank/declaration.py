@@ -74,7 +74,7 @@ class Exercise:
         section: the lesson's section to reread, or one for each part: {"result": "Many queries at once"}.
         outputs: the names of what is returned, "Y A".
         formula: the formula with its shapes, shown when numbers or shapes are wrong.
-        cases: what the exercise is run on. Those of `autograder.bank.conditions` are added to them.
+        cases: what the exercise is run on. Those of `autograder.bank.cases.conditions` are added to them.
         source: the paper, book, deck or documentation that what is asked comes from.
         forbidden: torch functions that would answer the question, matched by the beginning of their names.
         draws: gives, for (inputs, sizes, rng), the inputs that are not independent normal numbers: words, lengths, helpers.
@@ -83,8 +83,8 @@ class Exercise:
         taught: names of conditions that are what the exercise teaches: they belong to the idea, and may cost all of a part.
         gradients: the names of the results that gradients must flow from, where not from all that have a fraction: "Y".
         zeros: the names of the results whose zeros are exact: a weight that is hidden is 0, not merely small.
-        equivalent: for each mutant of the reference (see `autograder.bank.mutants`) that changes nothing, the end of its line and
-            the reason.
+        equivalent: for each mutant of the reference (see `autograder.bank.audit.mutants`) that changes nothing, the end
+            of its line and the reason.
     """
 
     def __init__(

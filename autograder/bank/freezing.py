@@ -9,14 +9,16 @@ import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
 from autograder.bank.agreement import alike, differences
+from autograder.bank.audit.faults import waive
 from autograder.bank.built_once import lent
-from autograder.bank.drawing import DRAWS, EDGE, VISIBLE_SEED, draw
-from autograder.bank.faults import waive
+from autograder.bank.cases.drawing import DRAWS, EDGE, VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
-from utils.checking.judge import in_units, judge, merely_small, same
-from utils.checking.observe import observe
-from utils.checking.packed_exercise import share_arrays, tabulate_mistakes
+from utils.checking.judging.judge import in_units, judge, merely_small, same
+from utils.checking.judging.tolerance import sketch
+from utils.checking.observing.observe import observe
+from utils.checking.packs.packed_exercise import share_arrays, tabulate_mistakes
+from utils.checking.packs.shipped import PACKS
 from utils.checking.records import (
     DrawnCase,
     Failure,
@@ -26,8 +28,6 @@ from utils.checking.records import (
     Output,
     pack,
 )
-from utils.checking.shipped import PACKS
-from utils.checking.tolerance import sketch
 
 TELLING = 2
 MANY = 1500  # numbers of a result that students receive; more are known by a sketch, in cases that conditions add

@@ -8,10 +8,10 @@ import numpy as np
 import torch
 from torch.utils._pytree import tree_map
 
-from utils.checking.dispatch import DispatchMode
-from utils.checking.observe import observe
+from utils.checking.judging.tolerance import GRADIENTS, tolerance
+from utils.checking.observing.dispatch import DispatchMode
+from utils.checking.observing.observe import observe
 from utils.checking.records import DrawnCase, Helper, Observation
-from utils.checking.tolerance import GRADIENTS, tolerance
 
 MARGIN = 16  # right answers in other styles were seen to differ by up to several times what is measured
 RESULTS = ""  # by which the tolerance of results goes; gradients have names

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from utils.checking.judge import excess
+from utils.checking.judging.judge import excess
+from utils.checking.judging.tolerance import tolerance
 from utils.checking.records import FrozenCase, Observation
-from utils.checking.tolerance import tolerance
 
 SEPARATION = 100  # a mistake that shows at all moves the output by this many tolerances
 

@@ -54,7 +54,7 @@ def _audit(options):
     for library in ("OMP", "OPENBLAS", "MKL"):  # a process with one thread can be forked
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     from autograder.bank import catalogue
-    from autograder.bank.audit import audit, table
+    from autograder.bank.audit.auditing import audit, table
 
     known = catalogue.unit_of()
     names = [name if name in known else find_unit(name, declared_units()) for name in options.names or units()]

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 from autograder.bank import catalogue
-from autograder.bank.drawing import draw
+from autograder.bank.cases.drawing import draw
 from autograder.bank.freezing import allow_for_rounding, expect, frozen_exercise, with_mistakes
 from autograder.grading import second_try
 from autograder.grading.cause import with_cause
@@ -13,11 +13,11 @@ from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, Run
 from autograder.sandbox.limits import Limits
-from utils.checking.judge import conclude, judge
+from utils.checking.judging.judge import conclude, judge
+from utils.checking.judging.verdict import Result
 from utils.checking.messages import composing
+from utils.checking.observing.refusals import CONFINED
 from utils.checking.records import Failure, FrozenCase, Observation, pack
-from utils.checking.refusals import CONFINED
-from utils.checking.verdict import Result
 
 
 def examine_cells(

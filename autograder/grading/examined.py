@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from autograder.sandbox.job import Run
+from utils.checking.judging.verdict import Result
 from utils.checking.records import Observation
-from utils.checking.verdict import Result
 
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
 WRONG_NOTEBOOK = "other_notebook"  # a lesson, another unit's assignment, or one of the student's own

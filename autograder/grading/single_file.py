@@ -7,7 +7,7 @@ from autograder.bank import catalogue
 from autograder.grading.examination import examine_cells
 from autograder.grading.examined import MALFORMED, Examined
 from autograder.sandbox.limits import limits_of
-from utils.checking.verdict import Result
+from utils.checking.judging.verdict import Result
 
 
 def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str = "judge") -> dict:

@@ -24,7 +24,7 @@ from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair
 from autograder.sandbox import levels
 from autograder.sandbox.limits import Limits
-from utils.checking.verdict import Result
+from utils.checking.judging.verdict import Result
 
 PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from autograder.bank.audit import examine
+from autograder.bank.audit.auditing import examine
 from autograder.bank.catalogue import units
 from autograder.bank.freezing import freeze
 from autograder.settings import submission_seed

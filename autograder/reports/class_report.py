@@ -8,7 +8,7 @@ from statistics import median
 
 from autograder import settings
 from autograder.bank import catalogue
-from autograder.bank.drawing import VISIBLE_SEED, draw
+from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.files import write_atomically
 from autograder.gradebook.marks import Total, lateness, totals
 from autograder.gradebook.store import load_results

@@ -8,7 +8,7 @@ from autograder.bank import catalogue
 from autograder.gradebook.store import graded_file
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
-from utils.checking.refusals import CONFINED
+from utils.checking.observing.refusals import CONFINED
 
 NOTHING_TO_COUNT = (MISSING, MALFORMED, WRONG_NOTEBOOK)  # states that say nothing about an exercise
 UNFINISHED = "unfinished"

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from autograder import settings
 from autograder.sandbox.levels import Warm
 from autograder.sandbox.limits import Limits
+from utils.checking.observing.refusals import CONFINED
 from utils.checking.records import bounded_text, unpack_observation
-from utils.checking.refusals import CONFINED
 
 MAX_BYTES = 32_000_000  # that a job's process may send
 MAX_OUTPUTS = 60  # of one cell

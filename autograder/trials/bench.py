@@ -81,7 +81,7 @@ def _row(what: str, name: str, seconds: float) -> str:
 
 
 def _self_check(exercise: declaration.Exercise):
-    from autograder.bank.audit import examine
+    from autograder.bank.audit.auditing import examine
     from utils.check import all_exercises
 
     examine(all_exercises()[exercise.name], exercise.reference)

@@ -18,7 +18,7 @@ from nbgrader.validator import Validator
 from autograder import settings
 from autograder.authoring.bundle import bundle, write_zip
 from autograder.bank import catalogue
-from autograder.bank.drawing import VISIBLE_SEED, draw
+from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 
 FILES = bundle()
 WORDS = ("BEGIN SOLUTION", "BEGIN HIDDEN", "BEGIN MARK SCHEME", "autograder.", "import autograder", "from autograder")

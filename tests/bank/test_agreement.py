@@ -10,7 +10,7 @@ import pytest
 
 from autograder.bank import freezing
 from autograder.bank.agreement import differences
-from utils.checking.packed_exercise import spread_arrays
+from utils.checking.packs.packed_exercise import spread_arrays
 from utils.checking.records import pack, unpack_value
 
 UNIT, EXERCISE = "07_masking", "MaskedMultiHeadAttention"

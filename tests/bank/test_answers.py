@@ -6,7 +6,7 @@ import pytest
 from answers import BANK, answers_to
 
 from autograder.bank import catalogue
-from autograder.bank.audit import examine
+from autograder.bank.audit.auditing import examine
 from autograder.bank.freezing import freeze
 
 pytestmark = pytest.mark.slow

@@ -9,9 +9,10 @@ from conftest import ROOT
 from jaxtyping import Float
 from torch import Tensor
 
-from autograder.bank import audit, catalogue
+from autograder.bank import catalogue
+from autograder.bank.audit.auditing import audit
+from autograder.bank.audit.faults import Fault, told
 from autograder.bank.declaration import Case, exercise
-from autograder.bank.faults import Fault, told
 
 
 def entropy(A: Float[Tensor, "N D"]) -> Float[Tensor, "N"]:

@@ -14,9 +14,9 @@ from torch import Tensor
 from autograder import settings
 from autograder.bank import catalogue, freezing
 from autograder.bank.agreement import differences
-from autograder.bank.audit import Audited, audit, table
+from autograder.bank.audit.auditing import Audited, audit, table
+from autograder.bank.audit.linting import ALTERNATIVES, MISTAKES, lint
 from autograder.bank.declaration import Case, exercise
-from autograder.bank.linting import ALTERNATIVES, MISTAKES, lint
 
 UNITS = list(catalogue.units())
 DECLARED = list(catalogue.declared())  # also before they have a lesson
@@ -178,7 +178,7 @@ def test_the_linter_sees_saturation():
 
 def test_equal_seeds_give_equal_cases_and_others_differ():
     one = catalogue.find_exercise("attention_scores")
-    from autograder.bank.drawing import draw
+    from autograder.bank.cases.drawing import draw
     from utils.checking.records import pack
 
     assert pack(draw(one, "a", True)) == pack(draw(one, "a", True))
@@ -203,7 +203,7 @@ def test_the_layers_of_a_module_are_told_in_the_symbols_of_its_constructor():
 
 
 def test_an_input_that_may_be_none_is_drawn_in_its_shape_or_left_out():
-    from autograder.bank.drawing import draw
+    from autograder.bank.cases.drawing import draw
 
     seen = set()
     for case in draw(catalogue.find_exercise("MultiHeadAttention"), "seed"):

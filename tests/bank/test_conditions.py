@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from autograder.bank import catalogue
-from autograder.bank.audit import examine
-from autograder.bank.conditions import CONDITIONS
+from autograder.bank.audit.auditing import examine
+from autograder.bank.cases.conditions import CONDITIONS
+from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.bank.declaration import parts
-from autograder.bank.drawing import VISIBLE_SEED, draw
 from autograder.bank.freezing import freeze
-from utils.checking.explaining import OF_GRADIENTS
+from utils.checking.explaining.choice import OF_GRADIENTS
 from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
 
 

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from autograder.bank import catalogue
-from autograder.bank.audit import examine
+from autograder.bank.audit.auditing import examine
 from autograder.bank.freezing import freeze, self_check
-from utils.checking.packed_exercise import unpack_exercise
+from utils.checking.packs.packed_exercise import unpack_exercise
 
 
 def told(name, made, seed="one"):

@@ -12,7 +12,7 @@ from jaxtyping import Float
 from torch import Tensor, nn
 
 from autograder.bank import catalogue, freezing, symbolic_sizes
-from autograder.bank.audit import examine
+from autograder.bank.audit.auditing import examine
 from autograder.bank.declaration import Case, exercise
 from autograder.bank.layer_sizes import tell
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from autograder.bank import catalogue
-from autograder.bank.audit import survivors, tells_apart, without_bounds
+from autograder.bank.audit.auditing import survivors, tells_apart, without_bounds
+from autograder.bank.audit.mutants import mutants
 from autograder.bank.freezing import freeze
-from autograder.bank.mutants import mutants
 
 
 def test_a_reference_is_changed_in_one_place_at_a_time():

@@ -6,15 +6,15 @@ import pytest
 import torch
 
 from autograder.bank import catalogue
-from autograder.bank.audit import examine
+from autograder.bank.audit.auditing import examine
+from autograder.bank.cases.conditions import CONDITIONS
+from autograder.bank.cases.drawing import SCALE, VISIBLE_SEED, draw
 from autograder.bank.catalogue import find_exercise
-from autograder.bank.conditions import CONDITIONS
-from autograder.bank.drawing import SCALE, VISIBLE_SEED, draw
 from autograder.bank.freezing import freeze, frozen_exercise
 from autograder.bank.practice import written
-from utils.checking.judge import earned, judge
+from utils.checking.judging.judge import earned, judge
+from utils.checking.judging.verdict import ROBUSTNESS
 from utils.checking.records import DrawnCase, Failure, FrozenCase, Observation
-from utils.checking.verdict import ROBUSTNESS
 
 EXERCISES = [one for unit in catalogue.units().values() for one in unit]
 MOST = 0.25

@@ -5,12 +5,12 @@ import pytest
 from torch import nn
 
 from autograder.bank import catalogue, rounding
-from autograder.bank.audit import examine
-from autograder.bank.drawing import draw
+from autograder.bank.audit.auditing import examine
+from autograder.bank.cases.drawing import draw
 from autograder.bank.freezing import allow_for_rounding, expect, freeze, freeze_case
 from autograder.bank.rounding import MARGIN
-from utils.checking.judge import judge
-from utils.checking.observe import observe
+from utils.checking.judging.judge import judge
+from utils.checking.observing.observe import observe
 
 STEEP = "s9"  # with scores of ±500, in which single precision errs by 3e-4
 

@@ -10,7 +10,7 @@ from conftest import ROOT, UNIT
 
 from autograder.authoring.build import setup_code
 
-TELL = "\nimport utils.checking.shipped\nprint(utils.__file__)"
+TELL = "\nimport utils.checking.packs.shipped\nprint(utils.__file__)"
 FETCHED = "could not be fetched from"
 
 

@@ -9,7 +9,7 @@ from autograder.grading.fingerprint import deciding
 
 DECIDING = (  # what takes part in finding, reading, running and judging a submission
     "autograder/bank/declaration.py",
-    "autograder/bank/drawing.py",
+    "autograder/bank/cases/drawing.py",
     "autograder/bank/families/attention.py",
     "autograder/bank/freezing.py",
     "autograder/grading/examination.py",
@@ -26,9 +26,9 @@ DECIDING = (  # what takes part in finding, reading, running and judging a submi
     "autograder/sandbox/inside/shell.py",
     "autograder/sandbox/job.py",
     "autograder/sandbox/limits.py",
-    "utils/checking/judge.py",
+    "utils/checking/judging/judge.py",
     "utils/checking/messages/exceptions.py",
-    "utils/checking/observe.py",
+    "utils/checking/observing/observe.py",
     "utils/checking/toy_models.py",
 )
 OTHER = ("utils/figures", "utils/measures", "autograder/reports", "autograder/authoring", "autograder/trials")

@@ -7,7 +7,7 @@ from conftest import plain
 
 from autograder.grading import newer_python
 from autograder.grading.examined import GRADED, UNJUDGED, Examined
-from utils.checking.verdict import Result, Verdict
+from utils.checking.judging.verdict import Result, Verdict
 
 HERE = "{}.{}".format(*sys.version_info)
 NEXT = "3.99.1"

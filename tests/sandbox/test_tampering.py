@@ -7,7 +7,9 @@ from autograder.grading.examination import examine_cells
 from autograder.sandbox import levels
 from autograder.sandbox.inside.tampering import Original
 from autograder.sandbox.limits import limits_of
-from utils.checking import judge, observe, records
+from utils.checking import records
+from utils.checking.judging import judge
+from utils.checking.observing import observe
 
 RIGHT = "def attention_scores(q, X):\n    return (q.unsqueeze(-2) * X).sum(-1)"
 NEXT = """
@@ -71,7 +73,7 @@ def test_compiled_answers_and_those_below_earn_all_points(made):
     assert all(one.result.passed for one in found.values()), [one.result.message for one in found.values()]
 
 
-CHANGE = "import utils.checking.observe as o\no._call = None"
+CHANGE = "import utils.checking.observing.observe as o\no._call = None"
 
 
 def test_a_cell_that_tampers_costs_no_exercise_that_does_without_it():

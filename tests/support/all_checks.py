@@ -33,7 +33,7 @@ def main() -> int:
     import torch
 
     from utils.check import check
-    from utils.checking.shipped import names_of_units
+    from utils.checking.packs.shipped import names_of_units
 
     torch.set_num_threads(1)
     passed, failed = 0, []

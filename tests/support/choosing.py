@@ -39,7 +39,12 @@ def _group(item) -> str:
 def order(items: list) -> None:
     """Sorts tests so that what takes long begins first; within a folder they stay as they are."""
     folders = {name: number for number, name in enumerate(FIRST)}
-    items.sort(key=lambda item: folders.get(item.path.parent.name, len(FIRST)))
+    items.sort(key=lambda item: folders.get(_folder(item.path), len(FIRST)))
+
+
+def _folder(file: Path) -> str:
+    """The folder of the tests that a file lies in, at whatever depth."""
+    return file.relative_to(ROOT / "tests").parts[0]
 
 
 def touched(items: list) -> tuple[list, list]:
@@ -80,6 +85,6 @@ def _reaches(file: Path, changed: set[Path]) -> bool:
     named = [one for one in support if re.search(rf"\b{one.stem}\b", file.read_text(encoding="utf-8"))]
     runs = [ROOT / "autograder" / "__main__.py"] if "kit" in file.read_text(encoding="utf-8") else []
     known = {one.relative_to(ROOT) for one in closure([file, *named, *runs])}
-    folder = file.parent.name
+    folder = _folder(file)
     data = any(folder in SOURCES.get(one.parts[0], ()) for one in changed if not _is_imported(one))
     return bool(known & changed) or data or any(len(one.parts) == 1 for one in changed)

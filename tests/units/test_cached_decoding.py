@@ -5,8 +5,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from autograder.bank.cases.drawing import draw
 from autograder.bank.catalogue import find_exercise
-from autograder.bank.drawing import draw
 from utils.checking import toy_models
 from utils.checking.records import Helper
 from utils.data.translation import PAD, START, STOP

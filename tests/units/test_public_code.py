@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.bank.audit import examine
+from autograder.bank.audit.auditing import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
 

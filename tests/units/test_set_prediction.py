@@ -8,8 +8,8 @@ from transformers import TableTransformerConfig
 from transformers.loss.loss_for_object_detection import ImageLoss
 from transformers.models.table_transformer.modeling_table_transformer import TableTransformerDecoderLayer
 
+from autograder.bank.cases.drawing import draw
 from autograder.bank.catalogue import find_exercise
-from autograder.bank.drawing import draw
 
 D, H, N_Q, C, LAYERS, B, N = 12, 3, 5, 4, 2, 2, 7
 

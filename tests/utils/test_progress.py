@@ -12,7 +12,7 @@ from conftest import ROOT, UNIT
 
 from utils import progress as kept
 from utils.check import CheckFailed, check
-from utils.checking.verdict import Result
+from utils.checking.judging.verdict import Result
 from utils.progress import FILE, keep_milestone, progress, record
 
 

@@ -113,7 +113,7 @@ class DrawnCase:
 class Output:
     """One returned value: what it was, and its numbers (float64, int64 or bool; None if too large or no array).
 
-    Where only a comparison is needed, a sketch stands for the numbers (see `utils.checking.tolerance.sketch`).
+    Where only a comparison is needed, a sketch stands for the numbers (see `utils.checking.judging.tolerance.sketch`).
     """
 
     kind: str  # "tensor", "ndarray", or a type's name
@@ -137,7 +137,7 @@ class Failure:
     bases: str = ""  # what the error's type extends, separated by spaces
     helper: bool = False  # raised by what the case gave to the code, such as a toy decoder that refuses what it is fed
     own: bool = False  # raised or asserted by the author of the code, in words of his own
-    refused: str = ""  # by the confinement, were there one: see `utils.checking.refusals`
+    refused: str = ""  # by the confinement, were there one: see `utils.checking.observing.refusals`
 
 
 @dataclass(frozen=True)

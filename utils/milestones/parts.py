@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from utils.check import examine
-from utils.checking.shipped import names_of_units
+from utils.checking.packs.shipped import names_of_units
 from utils.milestones.declared import Milestone, milestone
 from utils.milestones.lent import LENT
 from utils.milestones.solved import definition, notebooks

@@ -11,9 +11,9 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from utils.checking.observe import observe
+from utils.checking.observing.observe import observe
+from utils.checking.observing.refusals import told
 from utils.checking.records import Failure, Observation, pack, unpack_case
-from utils.checking.refusals import told
 
 from . import confine
 from .shell import TimeLimit, make_shell, quietly, run_cell

@@ -18,8 +18,8 @@ from traitlets.config import Config
 import utils.check  # noqa: F401 - what every assignment imports
 import utils.device  # noqa: F401
 import utils.prepare  # noqa: F401
-from utils.checking.failures import place
-from utils.checking.refusals import refusal
+from utils.checking.observing.failures import place
+from utils.checking.observing.refusals import refusal
 
 from .pieces import readable_pieces
 
@@ -141,7 +141,7 @@ def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: boo
     """Runs one cell and returns {"outputs": a list in nbformat's form}.
 
     A statement that fails does not keep the others from being run, nor does a piece of the cell that is not Python. Each error
-    is an output; "refused" in it says whether the confinement brought it about (see `utils.checking.refusals`).
+    is an output; "refused" in it says whether the confinement brought it about (see `utils.checking.observing.refusals`).
     Without `pictures`, figures that the cell shows are named in its output and not drawn.
     """
     shell.display_formatter.formatters["image/png"].enabled = pictures

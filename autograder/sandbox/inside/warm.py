@@ -35,7 +35,7 @@ def main(descriptor: int, plan: dict) -> None:
         landlock.restrict([*plan["readable"], "/proc"], [plan["scratch"], *_DEVICES])
     import torch  # first now: what it reads is inside the sandbox's view
 
-    from utils.checking.devices import THERE, other_device
+    from utils.checking.observing.devices import THERE, other_device
 
     from . import runner, shell, wishes
 

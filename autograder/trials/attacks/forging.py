@@ -123,17 +123,17 @@ for number in range(3, 256):
         except OSError: pass
 """
 _PATCHED_OBSERVER = """
-import utils.checking.observe, utils.checking.records
-utils.checking.observe.observe = lambda made, case, device="cpu", trusted=False: utils.checking.records.Observation(structure="tensor")
-for module in (utils.checking.observe, utils.checking.records):
+import utils.checking.observing.observe, utils.checking.records
+utils.checking.observing.observe.observe = lambda made, case, device="cpu", trusted=False: utils.checking.records.Observation(structure="tensor")
+for module in (utils.checking.observing.observe, utils.checking.records):
     for name in list(vars(module)):
         if callable(getattr(module, name)) and name.startswith("_out"):
             setattr(module, name, lambda *a, **k: ())
 """
 _SWAPPED_CODE = """
-import utils.checking.observe
+import utils.checking.observing.observe
 def nothing(student_object, case, device="cpu", trusted=False): return None
-utils.checking.observe.observe.__code__ = nothing.__code__
+utils.checking.observing.observe.observe.__code__ = nothing.__code__
 """
 _AST = """
 import ast
@@ -250,7 +250,7 @@ _LAZY = """def stable_softmax(e, dim=-1):
             return super().__torch_function__(function, types, args, kwargs or {})
     return e.clone().as_subclass(Later)"""
 _METHODS = """
-import utils.checking.call_recorder as o
+import utils.checking.observing.call_recorder as o
 o._Functions.__torch_function__ = lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
 o._Dispatched.__torch_dispatch__ = lambda self, function, types, args=(), kwargs=None: function(*args, **(kwargs or {}))
 import torch

@@ -47,10 +47,10 @@ for module in [m for n, m in list(sys.modules.items()) if n.startswith(("utils",
         except OSError: pass
 """
 _POISON = """
-import torch, numpy, json, builtins, utils.checking.observe
+import torch, numpy, json, builtins, utils.checking.observing.observe
 torch.softmax = torch.Tensor.softmax = torch.exp = torch.Tensor.exp = None
 numpy.asarray = json.dumps = None
-utils.checking.observe.observe = None
+utils.checking.observing.observe.observe = None
 """
 _NETWORK = """
 import socket

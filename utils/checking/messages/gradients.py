@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.tolerance import extra_gradients, not_frozen
+from utils.checking.judging.tolerance import extra_gradients, not_frozen
 
 
 def _no_graph(c):

@@ -1,9 +1,9 @@
-"""Where two outputs differ, in numbers; what they have in common is for `utils.checking.diagnosis` to find."""
+"""Where two outputs differ, in numbers; what they have in common is for `utils.checking.explaining` to find."""
 
 import numpy as np
 
+from utils.checking.judging.tolerance import close, right_rows
 from utils.checking.records import Output
-from utils.checking.tolerance import close, right_rows
 
 
 def numbers(name: str, wanted: Output, got: Output) -> str:

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 
-from utils.checking.diagnosis.facts import common
-from utils.checking.diagnosis.shapes import shape_facts
-from utils.checking.diagnosis.topics import hides, takes_exponentials
-from utils.checking.diagnosis.weights import are_weights, look_past
+from utils.checking.explaining.facts import common
+from utils.checking.explaining.shapes import shape_facts
+from utils.checking.explaining.topics import hides, takes_exponentials
+from utils.checking.explaining.weights import are_weights, look_past
+from utils.checking.judging.tolerance import clear, close, tolerance
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.gradients import GRADIENTS
@@ -15,7 +16,6 @@ from utils.checking.messages.no_result import NO_RESULT
 from utils.checking.messages.shapes import looks_like
 from utils.checking.messages.wrong_numbers import numbers, rows
 from utils.checking.records import MAX_OUTPUTS, DrawnCase, FrozenCase, FrozenExercise, Helper, Observation, Output
-from utils.checking.tolerance import clear, close, tolerance
 
 
 def describe(

@@ -1,0 +1,93 @@
+"""Mistakes of position that nobody declared: the first or the last left out, or taken twice; each row taken by itself."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import torch
+
+from autograder.bank import declaration
+
+
+def of_positions(exercise: declaration.Exercise) -> Iterator[tuple[str, str, Callable]]:
+    """(name, what would be so, `run_changed`), as `autograder.bank.mistakes.counterfactuals.made_of` takes it."""
+    yield from _of_ends(exercise)
+    yield from _row_by_row(exercise)
+
+
+def _of_ends(exercise) -> Iterator[tuple]:
+    """Along each axis of positions: the first or the last left out, whose part in results is 0; or there twice.
+
+    Where a plain number is given, such as the size of a block, as many positions.
+    """
+    axes = dict.fromkeys(axis for shape in exercise.input_shapes.values() for axis in shape.split())
+    returned = " ".join(exercise.result_shapes).split()
+    numbers = [name for name, one in exercise.input_types.items() if one == "number" and name not in exercise.lengths]
+    for axis, which, count in product(filter(_is_of_positions, axes), ("first", "last"), ("", *numbers)):
+        some = f"the {which} {f'`{count}` positions' if count else 'position'} along {axis} were"
+        label = f"{which} {count}".strip()
+        yield f"{axis} without its {label}", f"{some} not there", _cut(exercise, axis, which, count)
+        if axis not in returned:
+            yield f"{axis} with its {label} twice", f"{some} there twice", _cut(exercise, axis, which, count, True)
+
+
+def _row_by_row(exercise) -> Iterator[tuple]:
+    """For a single number: what comes of it where each row, or each position, is taken by itself."""
+    if exercise.result_shapes != [""]:
+        return
+    inputs = {name: shape.split() for name, shape in exercise.input_shapes.items()}
+    for axis in dict.fromkeys(
+        axis for axes in inputs.values() for axis in axes if axis == "B" or _is_of_positions(axis)
+    ):
+        for label, together in (("averaged", torch.Tensor.nanmean), ("summed", torch.Tensor.nansum)):
+            told = f"each index along {axis} were taken by itself, and what comes out {label}"
+            yield f"each {axis} by itself, {label}", told, _each_by_itself(exercise, inputs, axis, together)
+
+
+def _each_by_itself(exercise, inputs: dict, axis: str, together: Callable) -> Callable:
+    def run_changed(run, arguments, named):
+        given = exercise.signature.bind(*arguments, **named).arguments
+        along = {name: axes.index(axis) for name, axes in inputs.items() if axis in axes}
+        pieces = zip(*(given[name].split(1, dim) for name, dim in along.items()))
+        return together(torch.stack([run(**{**given, **dict(zip(along, piece))}) for piece in pieces]))
+
+    return run_changed
+
+
+def _is_of_positions(axis: str) -> bool:
+    return axis[0] in "NTSLM" and "*" not in axis
+
+
+def _cut(exercise, axis: str, which: str, count: str, twice: bool = False) -> Callable:
+    """Runs a form on inputs without their first or last positions along an axis, one or `count`, or with these twice.
+
+    The last `count` are what is left when the axis is cut into pieces of that size.
+    """
+    inputs = {name: shape.split() for name, shape in exercise.input_shapes.items() if axis in shape.split()}
+    results = [shape.split() for shape in exercise.result_shapes]
+
+    def cut(X, axes, size):
+        dim = axes.index(axis) - len(axes)
+        end = size if which == "first" else (X.shape[dim] - 1) // size * size
+        parts = [X.narrow(dim, 0, end), X.narrow(dim, end, X.shape[dim] - end)]
+        if twice:
+            return torch.cat([parts[0], *parts] if which == "first" else [*parts, parts[1]], dim)
+        return parts[which == "first"]
+
+    def filled(Y, axes, size):
+        if axis not in axes:
+            return Y
+        missing = torch.zeros_like(Y.narrow(axes.index(axis) - len(axes), 0, size))
+        return torch.cat([missing, Y] if which == "first" else [Y, missing], axes.index(axis) - len(axes))
+
+    def run_changed(run, arguments, named):
+        bound = exercise.signature.bind(*arguments, **named)
+        bound.apply_defaults()
+        given = {**bound.arguments}
+        size = given[count] if count else 1
+        changed = {name: cut(given[name], axes, size) for name, axes in inputs.items() if given[name] is not None}
+        made = run(**{**given, **changed})
+        several = made if isinstance(made, tuple) else (made,)
+        whole = tuple(filled(Y, axes, size) for Y, axes in zip(several, results))
+        return whole if isinstance(made, tuple) else whole[0]
+
+    return run_changed

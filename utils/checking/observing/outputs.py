@@ -1,0 +1,80 @@
+"""What came back from a call, as plain data: kinds, types, shapes and numbers."""
+
+import numpy as np
+import torch
+from torch import nn
+
+from utils.checking.observing.devices import There
+from utils.checking.observing.failures import at_stage
+from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, Output
+
+
+def plain_result(result):
+    """A result whose tensors are torch's own: what a subclass puts off until it is read, it does here, and is watched."""
+    if isinstance(result, (tuple, list)):
+        return (
+            type(result)(map(plain_result, result))
+            if type(result) in (tuple, list)
+            else tuple(map(plain_result, result))
+        )
+    if isinstance(result, torch.Tensor) and type(result) not in (torch.Tensor, nn.Parameter, There):
+        return at_stage("call", lambda: torch.Tensor.as_subclass(torch.ops.aten.alias(result), torch.Tensor))
+    return result
+
+
+def kind_of(value) -> str:
+    """What a value is, with subclasses (a named tuple, a parameter) taken for what they extend."""
+    if isinstance(value, torch.Tensor):
+        return "tensor"
+    return next((kind.__name__ for kind in (tuple, list) if isinstance(value, kind)), type(value).__name__)
+
+
+def outputs_of(result) -> tuple:
+    """Each thing that was returned, in order; all but the first few are left out."""
+    items = result if isinstance(result, (tuple, list)) else (result,)
+    return tuple(_output(item) for item in items[:MAX_OUTPUTS])
+
+
+def _output(value) -> Output:
+    if isinstance(value, torch.Tensor):
+        try:
+            plain = value if type(value) is There else torch.Tensor.detach(value).as_subclass(torch.Tensor)
+            if plain.layout != torch.strided:
+                return Output("sparse or nested tensor")
+            numbers, carries = numbers_of(plain), bool(value.requires_grad)
+            return Output("tensor", str(plain.dtype), plain.device.type, tuple(plain.shape), numbers, None, carries)
+        except Exception:  # a layout, or a subclass, that has no plain numbers
+            return Output("sparse or nested tensor")
+    if isinstance(value, np.ndarray) and value.dtype.kind in "fiub":
+        values = value.astype(np.float64) if value.size <= MAX_VALUES else None
+        return Output("ndarray", str(value.dtype), "cpu", value.shape, values)
+    if isinstance(value, (bool, int, float)):
+        return Output(type(value).__name__, values=np.asarray(value, dtype=np.float64))
+    return Output(kind_of(value))
+
+
+def numbers_of(tensor: torch.Tensor) -> np.ndarray | None:
+    """A tensor's numbers, of double precision or whole; None where there are too many, or none to be had."""
+    tensor = tensor.numbers if type(tensor) is There else tensor
+    if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
+        return None
+    dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
+    wide = dense.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
+    return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))  # which would make a vector of a single number
+
+
+def alike(first: tuple, second: tuple) -> bool:
+    """Whether two calls gave the same, but for rounding."""
+    if len(first) != len(second):
+        return False
+    for a, b in zip(first, second):
+        if (a.shape, a.kind) != (b.shape, b.kind):
+            return False
+        if (
+            a.values is not None
+            and b.values is not None
+            and not np.array_equal(a.values, b.values)
+            and not np.allclose(a.values, b.values, 1e-4, 1e-6, equal_nan=True)
+        ):
+            return False
+    return True
