@@ -13,11 +13,13 @@ demo: .venv/installed
 test: .venv/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(PYTEST) $(TESTS)
 
 check: .venv/installed-for-tests
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/mypy
 	$(PYTEST) --touched
 
 lab: .venv/installed

@@ -24,6 +24,8 @@ LAYERS = (  # lowest first; what stands in one line may not know of each other
     ("autograder/__main__.py",),
 )
 OWN = ("autograder/sandbox/inside",)  # may use utils alone: nothing else of the course is there, where it runs
+BESIDE = {"__init__", "_shared", "practice"}  # in a unit's folder beside its exercises; _shared is for several of them
+UNITS = sorted((ROOT / "autograder" / "exercises").glob("unit_*"))
 FILES = sorted(
     file
     for folder in ("utils", "autograder")
@@ -56,6 +58,18 @@ def needed(file) -> list:
     return [one for one in imported(file) if one.parent not in file.parents or one.name != "__init__.py"]
 
 
+def assigned(file) -> dict:
+    """The names that a file gives to constants at its top, with these."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return {one.targets[0].id: ast.literal_eval(one.value) for one in body if isinstance(one, ast.Assign)}
+
+
+def defined(file) -> set[str]:
+    """The functions and classes that a file defines at its top."""
+    body = ast.parse(file.read_text(encoding="utf-8")).body
+    return {one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
+
+
 @pytest.mark.parametrize("file", FILES, ids=name)
 def test_no_import_runs_back_up(file):
     number, entry = layer(file)
@@ -82,6 +96,25 @@ def test_what_runs_beside_student_code_uses_utils_and_itself_alone(own):
     reached = [name(one) for one in closure((ROOT / own).rglob("*.py"))]
     packages = ("autograder/__init__.py", "autograder/sandbox/__init__.py")
     assert [one for one in reached if not one.startswith(("utils/", f"{own}/")) and one not in packages] == []
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_an_exercises_file_or_folder_bears_its_name(unit):
+    exercises = assigned(unit / "__init__.py")["EXERCISES"]
+    lying = {file.relative_to(unit).parts[0].removesuffix(".py") for file in unit.rglob("*.py")} - BESIDE
+    assert lying == set(exercises)
+    for exercise in exercises:
+        file, folder = unit / f"{exercise}.py", unit / exercise
+        declared = defined(file if file.exists() else folder / "declaration.py")
+        assert exercise in declared, f"{exercise} is declared elsewhere than under its name"
+
+
+@pytest.mark.parametrize("unit", UNITS, ids=lambda unit: unit.name)
+def test_no_unit_imports_another(unit):
+    others = [one for one in UNITS if one != unit]
+    files = [file for file in FILES if unit in file.parents]
+    taken = {name(one) for file in files for one in imported(file) if any(other in one.parents for other in others)}
+    assert taken == set(), "what two units share belongs in bank/families"
 
 
 def test_a_packages_init_says_what_lives_there_and_holds_no_code():

@@ -4,9 +4,8 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from utils.checking.judging.judge import conclude, judge
+from utils.checking.concluding import examine as examine_on_all
 from utils.checking.judging.verdict import Result
-from utils.checking.observing.observe import observe
 from utils.checking.observing.surroundings import undisturbed
 from utils.checking.packs.packed_exercise import unpack_exercise
 from utils.checking.packs.shipped import MALFORMED, index, pack
@@ -38,7 +37,7 @@ def check(student_object) -> None:
     exercise = _exercise_of(student_object, sys._getframe(1).f_globals)
     where = device()
     with undisturbed():
-        result = _examined(exercise, student_object, where)
+        result = examine_on_all(exercise, student_object, where)
     not_kept = record(exercise.unit, result)
     stopped = "" if computes(where) else STOPPED.format(where.type)
     message = "\n".join(filter(None, (result.message, stopped, not_kept)))
@@ -55,17 +54,7 @@ def examine(name: str, student_object) -> Result:
         KeyError: there is no exercise of this name.
     """
     with undisturbed():
-        return _examined(_exercise(name), student_object, device())
-
-
-def _examined(exercise: FrozenExercise, student_object, where) -> Result:
-    verdicts = []
-    for frozen in exercise.cases:
-        seen = observe(student_object, frozen.case, where, watched=bool(exercise.forbidden))
-        verdicts.append(judge(exercise, frozen, seen))
-        if verdicts[-1].problem == "wrong_signature":
-            break
-    return conclude(exercise, verdicts)
+        return examine_on_all(_exercise(name), student_object, device())
 
 
 def _exercise_of(student_object, namespace: dict) -> FrozenExercise:

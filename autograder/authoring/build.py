@@ -12,6 +12,7 @@ import jupytext
 import nbformat
 import torch
 from nbclient import NotebookClient
+from nbformat import NotebookNode
 
 from autograder import settings
 from autograder.authoring import gallery
@@ -90,7 +91,7 @@ def _apart(folder: Path) -> Path | None:
     return settings.ROOT / "utils" / "checking" if folder == settings.MILESTONES else None
 
 
-def dressed(twin: Path):
+def dressed(twin: Path) -> NotebookNode:
     """The notebook of a twin, with set-up code, badge, labels and hidden tests filled in; without outputs."""
     nb = jupytext.read(twin, fmt="py:percent")
     unit = settings.find_unit(twin.stem) if twin.parent.parent == settings.SOLUTIONS else None
@@ -119,14 +120,14 @@ def dressed(twin: Path):
     return nb
 
 
-def as_twin(nb) -> str:
+def as_twin(nb: NotebookNode) -> str:
     """The text of a notebook's twin."""
     plain = nbformat.from_dict(nb)
     plain.metadata = {"jupytext": {"notebook_metadata_filter": "-all", "cell_metadata_filter": CELL_METADATA}}
     return jupytext.writes(plain, fmt="py:percent")
 
 
-def run(nb, folder: Path, explorers: Path | None = None):
+def run(nb: NotebookNode, folder: Path, explorers: Path | None = None) -> None:
     """Executes a notebook in place, with static figures, and leaves nothing in it that changes from run to run.
 
     Args:
@@ -168,11 +169,11 @@ def differences(twin: Path, notebook: Path) -> list[str]:
     return found
 
 
-def _essence(cell) -> tuple:
+def _essence(cell: NotebookNode) -> tuple:
     return cell.id, cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)
 
 
-def _label(cell, exercises: dict):
+def _label(cell: NotebookNode, exercises: dict) -> None:
     """Labels the cell that holds an exercise's solution, or the one that checks it."""
     last = cell.source.strip().splitlines()[-1] if cell.source.strip() else ""
     checked = re.fullmatch(r"check\((\w+)\)", last)
@@ -186,7 +187,7 @@ def _label(cell, exercises: dict):
             cell.metadata["nbgrader"] = _marks(defined[1], solution=True)
 
 
-def _marks(grade_id: str, grade=False, solution=False, points=None) -> dict:
+def _marks(grade_id: str, grade: bool = False, solution: bool = False, points: float | None = None) -> dict:
     marks = {
         "grade": grade,
         "grade_id": grade_id,
@@ -198,12 +199,12 @@ def _marks(grade_id: str, grade=False, solution=False, points=None) -> dict:
     return dict(sorted((marks if points is None else {**marks, "points": points}).items()))
 
 
-def _give_address(nb, unit: str, address: str | None = None) -> None:
+def _give_address(nb: NotebookNode, unit: str, address: str | None = None) -> None:
     for cell in nb.cells:
         cell.source = with_address(cell.source, unit, address)
 
 
-def _set_ids(nb):
+def _set_ids(nb: NotebookNode) -> None:
     """Ids that depend on a cell's label or text alone, so that a rebuild gives the same file."""
     taken = set()
     for cell in nb.cells:
@@ -217,7 +218,7 @@ def _set_ids(nb):
         cell["id"] = own
 
 
-def _write(nb, file: Path) -> Path:
+def _write(nb: NotebookNode, file: Path) -> Path:
     nbformat.validate(nb)
     file.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
     return file

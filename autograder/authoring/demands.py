@@ -1,5 +1,6 @@
 """The list of what is demanded of every exercise of a unit, for the top of its assignment; written from what is examined."""
 
+from collections.abc import Iterable
 from functools import cache
 from textwrap import fill
 
@@ -40,7 +41,7 @@ def _examined(exercise: Exercise) -> set[str]:
     return {case.condition for case in draw(exercise, VISIBLE_SEED, grading=True)}
 
 
-def _exceptions(condition: Condition, exercises, asked: list) -> str:
+def _exceptions(condition: Condition, exercises: Iterable[Exercise], asked: list) -> str:
     """Which exercises a demand that would apply to them is not made of."""
     left_out = [
         one.name
@@ -65,7 +66,7 @@ def _gradients(condition: Condition, asked: list) -> str:
     """From which results gradients must flow, where not from all."""
     if condition.name != "gradients":
         return ""
-    some = {}
+    some: dict[str, list[str]] = {}
     for one in asked:
         reals = [place for place, kind in enumerate(one.result_types) if kind == "float"]
         if len(one.gradients) < len(reals):
@@ -74,7 +75,7 @@ def _gradients(condition: Condition, asked: list) -> str:
     return "".join(f" In {_listed(names)} they need to flow only from {results}." for results, names in some.items())
 
 
-def _zeros(exercises) -> list[str]:
+def _zeros(exercises: Iterable[Exercise]) -> list[str]:
     exact = [f"{_listed(one.zeros)} of `{one.name}`" for one in exercises if one.zeros]
     return (
         [f"Zeros are exact in {', '.join(exact)}: a number that should be 0 there is 0, not merely small."]
@@ -83,6 +84,6 @@ def _zeros(exercises) -> list[str]:
     )
 
 
-def _listed(names) -> str:
+def _listed(names: Iterable[str]) -> str:
     quoted = [f"`{name}`" for name in names]
     return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)

@@ -2,16 +2,20 @@
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, islice, zip_longest
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 FOLDER = Path(__file__).parent / "book" / "static" / "gallery"
 INDEX = "states.json"
 STATES = 4  # of each explorer
 WIDTH, COLOURS = 720, 160  # of a picture, which is small in every sense
 
-_explorers = []
+_explorers: list[tuple[Callable, Any, dict]] = []
 
 
 def watch() -> None:
@@ -31,7 +35,8 @@ def draw(folder: str) -> None:
     """Draws a few states of each explorer that was noted; a lesson's kernel calls this after the last cell."""
     from utils.figures.plots import png
 
-    place, index = Path(folder), []
+    place = Path(folder)
+    index: list[list[dict]] = []
     place.mkdir(parents=True, exist_ok=True)
     for old in place.glob("*.png"):
         old.unlink()
@@ -55,7 +60,7 @@ def states(controls: dict) -> Iterator[tuple[str, dict]]:
         yield f"{control.label}: {_in_words(value)}", {**start, name: value}
 
 
-def _others(control) -> list:
+def _others(control: Any) -> list:
     """Values of a control that are far from its first."""
     kind = type(control).__name__
     if kind == "Slider":
@@ -70,7 +75,7 @@ def _others(control) -> list:
     return [tuple(tuple(True for _ in row) for row in control.start)]  # a grid, all of it on
 
 
-def _in_words(value) -> str:
+def _in_words(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
@@ -78,7 +83,7 @@ def _in_words(value) -> str:
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
-def _small(picture: bytes):
+def _small(picture: bytes) -> "Image":
     from PIL import Image  # which the book is made without
 
     whole = Image.open(io.BytesIO(picture)).convert("RGB")

@@ -4,6 +4,8 @@ book's line that unfolds it."""
 import ast
 import re
 
+from nbformat import NotebookNode
+
 from autograder.authoring.reading import is_folded
 
 TITLE = "# @title "  # Colab shows what follows; JupyterLab shows the whole line
@@ -12,7 +14,7 @@ LONGEST = 110  # characters of a label
 MOST = 4  # names in a label
 
 
-def give_titles(nb) -> None:
+def give_titles(nb: NotebookNode) -> None:
     """Writes its label into the first line of each folded cell of a lesson, but for the set-up, which says what it does."""
     for cell, following in zip(nb.cells, [*nb.cells[1:], None]):
         if is_folded(cell) and "setup" not in cell.metadata.tags:
@@ -25,7 +27,7 @@ def without_title(source: str) -> str:
     return source.partition("\n")[2] if source.startswith(TITLE) else source
 
 
-def label(cell, following) -> str:
+def label(cell: NotebookNode, following: NotebookNode | None) -> str:
     """The cell's own label, its first comment, or what can be seen of it: the figure it draws, what it defines or asserts."""
     if own := cell.metadata.get("label"):
         return own
@@ -38,12 +40,12 @@ def label(cell, following) -> str:
     return _seen(source)
 
 
-def is_explorer(cell) -> bool:
+def is_explorer(cell: NotebookNode) -> bool:
     """Whether a cell shows a figure that a reader can move in a notebook."""
     return cell.cell_type == "code" and bool(re.search(r"^explore\(", cell.source, re.MULTILINE))
 
 
-def _figure(source: str, following) -> str | None:
+def _figure(source: str, following: NotebookNode | None) -> str | None:
     drawn = re.search(r"^\s*(show|explore)\(", source, re.MULTILINE)
     caption = FIGURE.match(following.source) if drawn and following is not None else None
     return caption[1] if caption else None
@@ -74,7 +76,7 @@ def _done(statement: ast.stmt) -> list[ast.AST]:
     return [] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else [*ast.walk(statement)]
 
 
-def _docstring(defined) -> str | None:
+def _docstring(defined: ast.FunctionDef | ast.ClassDef) -> str | None:
     said = (ast.get_docstring(defined) or "").partition("\n\n")[0]
     whole = f"defines {defined.name} · {' '.join(said.split()).rstrip('.')}"
     return whole if said and len(whole) <= LONGEST else None

@@ -2,6 +2,8 @@
 
 import re
 
+from nbformat import NotebookNode
+
 from autograder import settings
 
 HEADING = re.compile(r"^## (?:(\d+) )?· ", re.MULTILINE)
@@ -11,7 +13,7 @@ ROW = re.compile(
 NAMED = re.compile(r"\b([Ee]xercises? )(\d+(?:(?:, | and | or | to )\d+)*)(?!\d| of assignment)")
 
 
-def number(nb, exercises: dict) -> None:
+def number(nb: NotebookNode, exercises: dict) -> None:
     """Numbers an assignment's exercises in the order of their headings `## 3 · Title`; a new one begins `## · Title`.
 
     Rows of the table at its head, `| · title | | ●●○ | 15 |`, stand in the same order and receive numbers and points. What the
@@ -39,11 +41,11 @@ def number(nb, exercises: dict) -> None:
         )
 
 
-def _texts(nb) -> list:
+def _texts(nb: NotebookNode) -> list:
     return [cell for cell in nb.cells if cell.cell_type == "markdown"]
 
 
-def _points(nb, exercises: dict) -> list[float]:
+def _points(nb: NotebookNode, exercises: dict) -> list[float]:
     """The points of what stands under each heading: an exercise's, or those of a written answer."""
     found: list[float] = []
     for cell in nb.cells:

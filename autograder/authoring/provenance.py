@@ -6,6 +6,8 @@ import io
 import tokenize
 from pathlib import Path
 
+from nbformat import NotebookNode
+
 from autograder import settings
 from autograder.authoring.address import PLACEHOLDER, with_address
 from autograder.import_graph import closure
@@ -13,7 +15,7 @@ from autograder.import_graph import closure
 KEY = "made_from"  # in a lesson's metadata
 
 
-def made_from(twin: Path, nb, apart: Path | None = None) -> str:
+def made_from(twin: Path, nb: NotebookNode, apart: Path | None = None) -> str:
     """A digest of a lesson's code cells, of the course's modules that they import, their kept weights, its stored runs
     and the pinned packages.
 
@@ -42,7 +44,8 @@ def _meaning(file: Path) -> str:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
             said = node.body[0]
-            lines[said.lineno - 1 : said.end_lineno] = [""] * (said.end_lineno - said.lineno + 1)
+            first, last = said.lineno, said.end_lineno or said.lineno
+            lines[first - 1 : last] = [""] * (last - first + 1)
     return _squeezed(lines)
 
 
@@ -67,7 +70,7 @@ def _stored(twin: Path) -> list[Path]:
     return [run for run in runs if run.stem.startswith(twin.stem) or f'"{run.stem}"' in text]
 
 
-def keep_outputs(nb, built) -> None:
+def keep_outputs(nb: NotebookNode, built: NotebookNode) -> None:
     """Gives the code cells of a notebook the outputs of those of another, which has the same code."""
     pairs = zip(*([cell for cell in one.cells if cell.cell_type == "code"] for one in (nb, built)), strict=True)
     for cell, other in pairs:

@@ -3,6 +3,8 @@
 import math
 import re
 
+from nbformat import NotebookNode
+
 FOLDED = ("setup", "fold")  # tags of code cells that set up, draw or assert: folded in JupyterLab and Colab
 WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FIGURE = 130, 6, 30  # with time to think, code being read as well
 CAPTION = re.compile(r"^\*\*Figure(?: \d+)?\.\*\*", re.MULTILINE)
@@ -13,7 +15,7 @@ _TIME = re.compile(r"^(\*\*Time\*\* about )\d+( minutes to read)", re.MULTILINE)
 _ROUNDED = 5  # minutes
 
 
-def lay_out(nb) -> None:
+def lay_out(nb: NotebookNode) -> None:
     """Folds the cells that are not the idea, numbers the figures' captions and states the minutes that reading takes."""
     figures = 0
     for cell in nb.cells:
@@ -29,18 +31,18 @@ def lay_out(nb) -> None:
             cell.source = _TIME.sub(rf"\g<1>{minutes(nb)}\g<2>", cell.source)
 
 
-def is_folded(cell) -> bool:
+def is_folded(cell: NotebookNode) -> bool:
     """Whether a cell's code is out of sight until a reader asks for it."""
     return cell.cell_type == "code" and bool(set(FOLDED) & set(cell.metadata.get("tags", [])))
 
 
-def lines_in_view(nb) -> int:
+def lines_in_view(nb: NotebookNode) -> int:
     """The lines of code that a reader sees: all but empty ones and those of folded cells."""
     shown = [cell.source for cell in nb.cells if cell.cell_type == "code" and not is_folded(cell)]
     return sum(bool(line.strip()) for source in shown for line in source.splitlines())
 
 
-def minutes(nb) -> int:
+def minutes(nb: NotebookNode) -> int:
     """How long a lesson takes to read, in steps of five minutes; "Going further" and references are not counted."""
     prose = _ASIDE.sub("", "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown"))
     words, figures = len(prose.split()), len(CAPTION.findall(prose))

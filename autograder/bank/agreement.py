@@ -6,10 +6,11 @@ import numpy as np
 
 from autograder.bank.rounding import RESULTS
 from autograder.bank.separation import SEPARATION
-from utils.checking.judging.judge import excess
+from utils.checking.judging.comparing import excess
 from utils.checking.judging.tolerance import GRADIENTS, sketch, tolerance
 from utils.checking.packs.packed_exercise import spread_arrays, unpack_exercise
-from utils.checking.records import DrawnCase, FrozenCase, Observation, Output, unpack_value
+from utils.checking.packs.packing import unpack_value
+from utils.checking.records import DrawnCase, FrozenCase, Observation, Output
 
 ALIKE = 1e-3  # numbers this close, relative to 1 and the largest beside them, are taken for the same
 COUNTED = 1e-6  # sums of whole numbers, which a file holds in single precision
@@ -24,7 +25,8 @@ def differences(one: str, other: str) -> list[str]:
     A misconception that comes so near to what is right that the last digits decide may be told in one of them alone.
     """
     units = [json.loads(text) for text in (one, other)]
-    found = _unlike(*({**unit, "exercises": [_exact(each) for each in unit["exercises"]]} for unit in units), "")
+    first, second = ({**unit, "exercises": [_exact(each) for each in unit["exercises"]]} for unit in units)
+    found = _unlike(first, second, "")
     if not found:
         for a, b in zip(*(map(unpack_exercise, unit["exercises"]) for unit in units)):
             for number, cases in enumerate(zip(a.cases, b.cases)):
@@ -65,7 +67,7 @@ def _without(data: dict, names: tuple) -> dict:
     return {name: value for name, value in data.items() if name not in names}
 
 
-def _unlike(a, b, where: str) -> list[str]:
+def _unlike(a: object, b: object, where: str) -> list[str]:
     """The places at which two JSON values differ."""
     if isinstance(a, dict) and "array" in a and isinstance(b, dict) and "array" in b:
         x, y = unpack_value(a), unpack_value(b)
@@ -92,12 +94,12 @@ def _told_otherwise(one: FrozenCase, other: FrozenCase) -> list[str]:
         found.append("result")
     for name in _gradients(one) | _gradients(other):
         x, y = (case.expected.gradients.get(name) for case in (one, other))
-        none = x is None or y is None
-        if x is not y and (none or not _close(x, y, _MEASURED * _room(one, name))):
+        if x is not y and (x is None or y is None or not _close(x, y, _MEASURED * _room(one, name))):
             found.append(f"gradient of {name}")
     near = max(ALIKE, _MEASURED * SEPARATION * _room(one))
     for name in one.mistakes | other.mistakes:
-        if not alike(one.case, *(case.mistakes.get(name) or case.expected for case in (one, other)), near):
+        first, second = (case.mistakes.get(name) or case.expected for case in (one, other))
+        if not alike(one.case, first, second, near):
             found.append(f"misconception {name}")
     return found
 

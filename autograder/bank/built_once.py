@@ -1,5 +1,6 @@
 """Modules of trusted classes, built once for many observations: what is observed often is changed in its calls alone."""
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -47,7 +48,7 @@ class BuiltOnce(type):
     def __call__(cls, *arguments, **named):
         if not all(isinstance(one, _PLAIN) for one in (*arguments, *named.values())):
             return type.__call__(cls, *arguments, **named)
-        base = _same_building(cls.__base__)
+        base = _same_building(cls.__base__ or cls)
         key = (base, arguments, tuple(named.items()))
         if key not in _BUILT or not _BUILT[key].may_be_lent():
             made = base(*arguments, **named)
@@ -60,25 +61,25 @@ class BuiltOnce(type):
             built.as_built()
         if any(one.dtype != torch.get_default_dtype() for one in built.parameters()):
             built.module.to(dtype=torch.get_default_dtype())
-        built.module.__class__ = cls
+        built.module.__class__ = cls  # type: ignore[assignment]  # whose classes are all of modules
         return built.module
 
 
 def _same_building(form: type) -> type:
     """The class that builds a form's modules: its base where the form changes calls alone."""
     calls_alone = vars(form).keys() <= _CALLS_ALONE and form.__base__ is not torch.nn.Module
-    return form.__base__ if calls_alone else form
+    return (form.__base__ or form) if calls_alone else form
 
 
 def _copied(held: dict) -> dict:
     return {name: dict(one) if type(one) is dict else one for name, one in held.items()}
 
 
-def lent(exercise: Exercise, made):
+def lent(exercise: Exercise, made: Callable) -> Callable:
     """An answer; of a class of modules one whose modules are built once, where none is asked how it begins."""
     return made if any(case.starts for case in exercise.cases) else _lent(made)
 
 
 @lru_cache(maxsize=128)
-def _lent(made):
+def _lent(made: Callable) -> Callable:
     return BuiltOnce(made.__name__, (made,), {}) if isinstance(made, type) else made

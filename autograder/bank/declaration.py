@@ -2,12 +2,14 @@
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import get_args
+from typing import Any, TypeVar, get_args
 
 from torch import nn
+
+Made = TypeVar("Made", bound=Callable)
 
 
 @dataclass(frozen=True)
@@ -89,24 +91,24 @@ class Exercise:
 
     def __init__(
         self,
-        reference,
+        reference: Callable,
         *,
-        points,
-        section,
+        points: int | dict[str, int],
+        section: str | dict[str, str],
         outputs: str,
         formula: str,
-        cases,
+        cases: Iterable[Case],
         source: str = "",
-        forbidden=(),
-        draws=None,
-        differentiable=True,
-        waived=(),
-        taught=(),
-        gradients="",
-        zeros="",
-        equivalent=(),
+        forbidden: Iterable[str] = (),
+        draws: Callable | None = None,
+        differentiable: bool = True,
+        waived: Mapping[str, str] | tuple[()] = (),
+        taught: Iterable[str] = (),
+        gradients: str = "",
+        zeros: str = "",
+        equivalent: Mapping[str, str] | tuple[()] = (),
     ):
-        self.reference = reference
+        self.reference: Any = reference  # a function, or a class of modules
         self.unit = reference.__module__.split(".")[2].removeprefix("unit_")
         self.name = reference.__name__
         self.points = points if isinstance(points, dict) else {"result": points}
@@ -125,7 +127,7 @@ class Exercise:
         self._gradients = gradients
         self.misconceptions: list[Variation] = []
         self.alternatives: list[Variation] = []
-        self.changes = lambda exercise: []  # which the catalogue knows
+        self.changes: Callable[[Exercise], list[Variation]] = lambda exercise: []  # which the catalogue knows
 
     @property
     def is_module(self) -> bool:
@@ -211,28 +213,30 @@ class Exercise:
         """Whatever a wrong result may be told by: what was declared, then what the signature allows."""
         return self.misconceptions + self.counterfactuals
 
-    def misconception(self, made):
+    def misconception(self, made: Made) -> Made:
         """Registers a mistake; its docstring is the sentence that a student who makes it reads, what follows {NaN} only where
         something of the answer is NaN.
 
         For a module, a plain function becomes the `forward` of a subclass of the reference.
         """
-        sentence = " ".join(inspect.getdoc(made).split())
-        self.misconceptions.append(Variation(made.__name__, self._object(made), sentence, made))
+        sentence = inspect.getdoc(made)
+        if sentence is None:
+            raise ValueError(f"the misconception {made.__name__} has no docstring, which is its sentence")
+        self.misconceptions.append(Variation(made.__name__, self._object(made), " ".join(sentence.split()), made))
         return made
 
-    def alternative(self, made):
+    def alternative(self, made: Made) -> Made:
         """Registers a correct solution in another style."""
         self.alternatives.append(Variation(made.__name__, self._object(made)))
         return made
 
-    def _object(self, made):
+    def _object(self, made: Callable) -> Callable:
         if not self.is_module or isinstance(made, type):
             return made
         return type(made.__name__, (self.reference,), {"forward": made})
 
 
-def _without_self(function) -> inspect.Signature:
+def _without_self(function: Callable) -> inspect.Signature:
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
 
@@ -248,18 +252,18 @@ def parts(axis: str, axes: list[str]) -> list[str]:
     return pieces if composed else [axis]
 
 
-def _tensor(annotation):
+def _tensor(annotation: Any) -> Any:
     """The `Float[Tensor, "B N"]` of an annotation, also of one that allows None; else None."""
     return next((one for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
 
 
-def dimensions(annotation) -> str | None:
+def dimensions(annotation: Any) -> str | None:
     """The axes that an annotation such as `Float[Tensor, "B N"]` names; None for what is no tensor."""
     tensor = _tensor(annotation)
     return tensor and tensor.dim_str
 
 
-def kind(annotation) -> str:
+def kind(annotation: Any) -> str:
     """The kind of numbers of a tensor: "float", "int" or "bool"; of no tensor: "number", "real", "flag", else empty."""
     tensor = _tensor(annotation)
     if tensor is None:
@@ -267,7 +271,7 @@ def kind(annotation) -> str:
     return tensor.__name__.partition("[")[0].lower()
 
 
-def exercise(**declared) -> Callable[..., Exercise]:
+def exercise(**declared: Any) -> Callable[..., Exercise]:
     """Declares the decorated reference as an exercise; its name, parameters and jaxtyping shapes are the exercise's.
 
     Args:

@@ -1,6 +1,7 @@
 """Freezes an exercise: runs reference and misconceptions on drawn cases, so that judging needs their numbers alone."""
 
 import json
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -14,20 +15,14 @@ from autograder.bank.built_once import lent
 from autograder.bank.cases.drawing import DRAWS, EDGE, VISIBLE_SEED, draw
 from autograder.bank.layer_sizes import Told, tell
 from autograder.bank.separation import SEPARATION, moved
-from utils.checking.judging.judge import in_units, judge, merely_small, same
+from utils.checking.judging.comparing import in_units, merely_small, same
+from utils.checking.judging.judge import judge
 from utils.checking.judging.tolerance import sketch
 from utils.checking.observing.observe import observe
 from utils.checking.packs.packed_exercise import share_arrays, tabulate_mistakes
+from utils.checking.packs.packing import pack
 from utils.checking.packs.shipped import PACKS
-from utils.checking.records import (
-    DrawnCase,
-    Failure,
-    FrozenCase,
-    FrozenExercise,
-    Observation,
-    Output,
-    pack,
-)
+from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 
 TELLING = 2
 MANY = 1500  # numbers of a result that students receive; more are known by a sketch, in cases that conditions add
@@ -59,11 +54,11 @@ def freeze(
         id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some, made)
         for case in plain
     }
-    alike = _alike(list(frozen.values()), some) if mistakes else []
+    untold = _alike(list(frozen.values()), some) if mistakes else []
     for case in drawn:
         if not is_told(case):
-            told = alike if _tells_mistakes_apart(case) else []
-            frozen[id(case)] = freeze_case(exercise, case, bool(told), told)
+            names = untold if _tells_mistakes_apart(case) else []
+            frozen[id(case)] = freeze_case(exercise, case, bool(names), names)
     graded = len(drawn) if grading else DRAWS * len(exercise.cases) + sum(case.once for case in drawn)
     return frozen_exercise(exercise, [frozen[id(case)] for case in drawn], graded)
 
@@ -79,7 +74,7 @@ def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
     right = [one.expected for one in declared]
 
     def as_told(name: str, others: list[Observation]) -> bool:
-        return all(alike(one.case, *pair) for one, *pair in zip(declared, made[name], others))
+        return all(alike(case.case, one, other) for case, one, other in zip(declared, made[name], others))
 
     return [name for name in names if as_told(name, right) or any(as_told(name, made[x]) for x in names if x != name)]
 
@@ -91,7 +86,11 @@ def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
 
 
 def freeze_case(
-    exercise: declaration.Exercise, case: DrawnCase, mistakes: bool = True, names=None, made: dict | None = None
+    exercise: declaration.Exercise,
+    case: DrawnCase,
+    mistakes: bool = True,
+    names: Collection[str] | None = None,
+    made: dict | None = None,
 ) -> FrozenCase:
     """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
     frozen = expect(exercise, case)
@@ -126,7 +125,11 @@ def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> Fr
 
 
 def add_mistakes(
-    exercise: declaration.Exercise, frozen: FrozenCase, names, known: dict | None = None, made: dict | None = None
+    exercise: declaration.Exercise,
+    frozen: FrozenCase,
+    names: Collection[str],
+    known: dict | None = None,
+    made: dict | None = None,
 ) -> FrozenCase:
     """The case with what tells the misconceptions named; `known` holds what was found before, `made` takes observations in."""
     known = {} if known is None else known
@@ -157,13 +160,13 @@ def with_mistakes(
     """
     frozen, alive = list(cases), [mistake.name for mistake in exercise.explanations]
     bare = frozen_exercise(exercise, frozen)
-    failed = [index for index, one in enumerate(frozen) if not judge(bare, one, seen[index], tell=False).passed]
+    failed = [index for index, one in enumerate(frozen) if not judge(bare, one, seen[index]).passed]
     plain = [index for index, one in enumerate(frozen) if one.case.plain]
     telling = [index for index in failed if index in plain] or failed
     for index in telling + [index for index in plain if index not in telling]:
         frozen[index] = add_mistakes(exercise, frozen[index], alive, known[index])
         if index in telling:
-            alive = list(judge(bare, frozen[index], seen[index], tell=False).matches)
+            alive = list(judge(bare, frozen[index], seen[index]).matches)
     return frozen
 
 
@@ -234,7 +237,8 @@ def _told(exercise: declaration.Exercise) -> Told:
     """The layers and the parameters' shapes of a module, in a lesson's symbols."""
     if not exercise.is_module:
         return Told({}, {})
-    builds = [case.build for case in _graded_cases(exercise) if case.condition in ("", EDGE)]
+    graded = [case for case in _graded_cases(exercise) if case.condition in ("", EDGE)]
+    builds = [case.build for case in graded if case.build is not None]
     different = [build for number, build in enumerate(builds) if build not in builds[:number]]
     return tell(exercise.reference, different)
 
@@ -283,7 +287,7 @@ def slim(frozen: FrozenExercise) -> FrozenExercise:
     return replace(frozen, cases=tuple(cases))
 
 
-def _quiet(seen: Observation, smaller) -> Observation:
+def _quiet(seen: Observation, smaller: Callable[[Output], Output]) -> Observation:
     gradients = {name: None if one is None else one.astype(np.float32) for name, one in seen.gradients.items()}
     failure = seen.failure and replace(seen.failure, line="", where="", bases="")
     return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=gradients)

@@ -1,26 +1,29 @@
 """Tells a module's layers and parameters in a lesson's symbols, as its author wrote them: nn.Linear(D, int(8*D/3)).
 
-The module is built with sizes that remember how they were computed (see `symbolic_sizes`), once for each choice of numbers,
-while every layer's constructor notes what it is given. Where a size has lost its history, as a tensor's axis has,
-it is looked for among the sizes that were computed: what fits for every choice of numbers is what it is.
+The source of `__init__` is read, and of the author's own code that it calls, with arguments and local names written out.
+Each size and each layer in it is made for several choices of numbers. What the module has is told by a text that makes
+just that for all of them: no text is told that was not tried.
 """
 
+import ast
+import inspect
+import re
+import sys
+import textwrap
 import threading
-from collections import Counter
+import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import wraps
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
 import torch
 from torch import nn
 
-from autograder.bank import symbolic_sizes
-
-_LISTS, _MAPPINGS = (nn.Sequential, nn.ModuleList, nn.ParameterList), (nn.ModuleDict, nn.ParameterDict)
-_GIVEN = "_given_to_the_constructor"  # where a module keeps what it was built with, while it is looked at
-_ONE_AT_A_TIME = threading.Lock()  # the constructors of torch's layers are everybody's
+_CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ParameterList, nn.ModuleDict, nn.ParameterDict)
+_LIBRARIES = {"torch", *sys.stdlib_module_names}  # whose source is not read
+_PLAIN = (int, float, str, tuple, type, FunctionType, BuiltinFunctionType)
+_ONE_AT_A_TIME = threading.Lock()  # random numbers and warnings are everybody's
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,6 @@ class Told:
     shapes: dict[str, str]
 
 
-@dataclass(frozen=True)
-class _Number:
-    """A number in a text: all the ways to write it, the likeliest first."""
-
-    ways: tuple[str, ...]
-
-
 def tell(reference: type[nn.Module], builds: list[dict]) -> Told:
     """The layers and the parameters' shapes of a module in the symbols of its constructor.
 
@@ -55,196 +51,268 @@ def tell(reference: type[nn.Module], builds: list[dict]) -> Told:
     Raises:
         RuntimeError: a size in a layer's constructor cannot be told; the message says which and what to do.
     """
-    layers, shapes = {}, {}
-    with _noting(), torch.random.fork_rng(devices=[]):
-        looks = [_Look(reference, build) for build in builds] + list(_others(reference, builds[0]))
-        for one in looks:
-            for name, text in one.layers():
-                layers.setdefault(name, []).append(text)
-            for name, parameter in one.module.named_parameters():
-                shapes.setdefault(name, []).append(one.shape(parameter))
-    always = len(looks)
-    told = {name: _agreed(texts) for name, texts in layers.items() if "." not in name or len(texts) == always}
-    for name, text in told.items():
-        if text is None:
+    with _ONE_AT_A_TIME, torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of Python, where it reads `4 is None`
+        built = [(build, reference(**build)) for build in builds] + list(_others(reference, builds[0]))
+        tried = [build for build, _ in built]
+        made: dict[str, list] = {name: [build[name] for build in tried] for name in builds[0]}
+        symbols = [ast.keyword(name, ast.Name(name)) for name in builds[0]]
+        _Reader(tried, made).read(reference.__init__, [], symbols, reference)
+    layers = _by_name([dict(_parts(module)) for _, module in built])
+    shapes = _by_name([{name: one.shape for name, one in module.named_parameters()} for _, module in built])
+    told = {
+        name: _shape(each, made)
+        for name, each in shapes.items()
+        if len(each) - each.count(None) > 1  # one look tells no symbol from a number
+    }
+    return Told(_layers(reference, layers, made), {name: text for name, text in told.items() if text})
+
+
+def _layers(reference: type[nn.Module], parts: dict[str, list], made: dict[str, list]) -> dict[str, str]:
+    layers: dict[str, str] = {}
+    for name, forms in parts.items():
+        above = name.rpartition(".")[0]
+        if above and None in forms:
+            continue
+        is_parameter = any(isinstance(form, torch.Size) for form in forms)
+        text = _shape(forms, made) if is_parameter else _alike(forms, made)
+        if text:
+            layers[name] = f"nn.Parameter of shape {text}" if is_parameter else text
+        elif not above or not layers.get(above, "nn.").startswith("nn."):  # a list's own text tells what is in it
             raise RuntimeError(
-                f"{reference.__name__}.{name}: a size in it differs from case to case, and its history was lost. Compute it"
-                " in an __init__, from the arguments, with + - * / // % ** int round max min and what is made of these."
+                f"{reference.__name__}.{name}: a size in it differs from case to case, and no expression in the source makes"
+                " just that. Compute it in an __init__, from the arguments, with + - * / // % ** int round max min and what"
+                " is made of these; and make a list of layers at once: nn.ModuleList([… for _ in range(…)])."
             )
-    agreed = {
-        name: _agreed(texts) for name, texts in shapes.items() if len(texts) > 1
-    }  # one look tells no symbol from a number
-    return Told(told, {name: text for name, text in agreed.items() if text is not None})
+    return layers
 
 
-def _agreed(texts: list[tuple]) -> str | None:
-    """The text that fits for every choice of numbers; choices that make something else than most are left out."""
-    bare = [tuple(None if isinstance(part, _Number) else part for part in text) for text in texts]
-    usual = Counter(bare).most_common(1)[0][0]
-    texts = [text for text, form in zip(texts, bare) if form == usual]
-    written = []
-    for parts in zip(*texts):
-        if isinstance(parts[0], _Number):
-            fitting = [way for way in parts[0].ways if all(way in part.ways for part in parts)]
-            if not fitting:
-                return None
-            written.append(fitting[0])
-        else:
-            written.append(parts[0])
-    return "".join(written)
+def _by_name(looks: list[dict[str, Any]]) -> dict[str, list]:
+    """What each name stands for in every look; None where there is no such thing."""
+    return {name: [look.get(name) for look in looks] for name in dict.fromkeys(name for look in looks for name in look)}
 
 
-def _others(reference: type[nn.Module], build: dict) -> Iterator["_Look"]:
+def _others(reference: type[nn.Module], build: dict) -> Iterator[tuple[dict, nn.Module]]:
     """The module with each argument doubled, and with all of them tripled, as far as it allows that; for cases may leave an
     argument at one number, which would be taken for a number that is always there."""
     choices = [{**build, name: 2 * size} for name, size in build.items()]
     for choice in [*choices, {name: 3 * size for name, size in build.items()}]:
         try:
-            yield _Look(reference, choice)
+            yield choice, reference(**choice)
         except Exception:  # whatever the module has against these sizes
             pass
 
 
-class _Look:
-    """A module that was built with sizes that remember; texts are made of words and of numbers that are yet to be agreed on."""
+# What a module has ---------------------------------------------------------------------------------------------------
 
-    def __init__(self, reference: type[nn.Module], build: dict):
-        token = symbolic_sizes.made.set([])
+
+def _parts(module: nn.Module, above: str = "") -> Iterator[tuple[str, Any]]:
+    """The form of each layer, down to torch's own, and the shape of each parameter outside of these, by name."""
+    for name, parameter in module.named_parameters(recurse=False):
+        yield above + name, parameter.shape
+    for name, child in module.named_children():
+        yield above + name, _form(child)
+        if isinstance(child, _CONTAINERS) or not _is_of_library(type(child)):
+            yield from _parts(child, f"{above}{name}.")
+
+
+def _form(made: object) -> Any:
+    """What a size or a layer has in common with others that are made alike; None of anything else."""
+    if isinstance(made, nn.Module):
+        return [(name, type(one), _settings(one)) for name, one in made.named_modules()]
+    return made if type(made) is int else None
+
+
+def _settings(module: nn.Module) -> dict[str, Any]:
+    """The shapes of a module's own parameters, and its attributes that are plain."""
+    shapes = {name: one.shape for name, one in module.named_parameters(recurse=False)}
+    plain = {key: one for key, one in vars(module).items() if isinstance(one, _PLAIN) and key != "training"}
+    return {**shapes, **{key: getattr(one, "__name__", repr(one)) for key, one in plain.items()}}
+
+
+# What makes the same -------------------------------------------------------------------------------------------------
+
+
+def _alike(forms: list, made: dict[str, list]) -> str | None:
+    """The text of a number that is always the same; else the first of the texts that makes this for each choice of numbers,
+    or anything where the module has nothing."""
+    present = [form for form in forms if form is not None]
+    if all(type(form) is int and form == present[0] for form in present):
+        return str(present[0])
+    fitting = (text for text, each in made.items() if all(form in (None, one) for form, one in zip(forms, each)))
+    return next(fitting, None)
+
+
+def _shape(shapes: list, made: dict[str, list]) -> str | None:
+    """A parameter's shape, each axis a number, or a size in the source, or up to four of them side by side."""
+    sizes = {text: each for text, each in made.items() if type(each[0]) is int}
+    for text, each in [*sizes.items()]:
+        product = text if re.fullmatch(r"[\w*]+", text) else f"({text})"
+        sizes |= {f"{count}*{product}": [count * one for one in each] for count in (2, 3, 4)}
+    shortest = {text: sizes[text] for text in sorted(sizes, key=len)}
+    counts = {len(shape) for shape in shapes if shape is not None}
+    axes = [_alike([shape and shape[axis] for shape in shapes], shortest) for axis in range(min(counts))]
+    return None if None in axes or len(counts) > 1 else f"[{', '.join(map(str, axes))}]"
+
+
+# What stands in the source -------------------------------------------------------------------------------------------
+
+
+def _text(node: ast.AST) -> str:
+    return re.sub(r" ([*/%]+) ", r"\1", ast.unparse(node)).replace("'", '"')
+
+
+def _parsed(text: str) -> ast.expr:
+    return ast.parse(text, mode="eval").body
+
+
+def _literal(value: object) -> ast.expr | None:
+    """A value as it is written in a source, if it can be."""
+    try:
+        ast.literal_eval(repr(value))
+        return _parsed(repr(value))
+    except (SyntaxError, ValueError):
+        return None
+
+
+def _expression(given: Any) -> ast.expr:
+    """What an argument stands for, also *given and **named."""
+    if isinstance(given, dict):
+        return ast.Dict([*map(ast.Constant, given)], [*given.values()])
+    return ast.Tuple([*given]) if isinstance(given, tuple) else given
+
+
+class _Reader(ast.NodeTransformer):
+    """Writes out the expressions in a function, and adds the sizes and the layers among them to those that are `made`.
+
+    Attributes:
+        names: the expressions for local names, and for attributes of `self`.
+        scope: what other names stand for.
+        outer: the functions that called this one.
+    """
+
+    def __init__(self, builds: list[dict], made: dict[str, list], outer: tuple[FunctionType, ...] = ()):
+        self.builds, self.made, self.outer = builds, made, outer
+        self.names: dict[str, ast.expr] = {}
+        self.scope: dict[str, Any] = {"nn": nn}
+
+    def read(self, function: object, given: list, named: list[ast.keyword], kind: type | None = None) -> dict:
+        """Reads a function that is called, or what makes an object of a class; returns its names for attributes of `self`."""
+        if not isinstance(function, FunctionType) or function in self.outer or _is_of_library(function):
+            return {}
+        itself = [] if kind is None else [ast.Name("self")]
         try:
-            self.module = reference(**{name: symbolic_sizes.traced(size, name) for name, size in build.items()})
-            self.ways = {}
-            for number in symbolic_sizes.made.get():
-                self.ways.setdefault(_key(number), {})[number.text] = None
-        finally:
-            symbolic_sizes.made.reset(token)
+            bound = inspect.signature(function).bind(*itself, *given, **{str(one.arg): one.value for one in named})
+            [tree] = ast.parse(textwrap.dedent(inspect.getsource(function))).body
+            outside = inspect.getclosurevars(function).nonlocals
+        except (OSError, SyntaxError, TypeError, ValueError):  # it has no source, or it is called in too tricky a way
+            return {}
+        inner = _Reader(self.builds, self.made, (*self.outer, function))
+        inner.names = {name: _expression(one) for name, one in bound.arguments.items()}
+        inner.scope = {**self.scope, **function.__globals__, **outside, "self": kind}
+        bound.apply_defaults()
+        for name, value in bound.arguments.items():
+            known_as = getattr(value, "__name__", name)  # activation=F.relu
+            inner.scope.setdefault(known_as, value)
+            inner.names.setdefault(name, _literal(value) or ast.Name(known_as))
+        for statement in getattr(tree, "body", []):
+            inner.visit(statement)
+        return {name: known for name, known in inner.names.items() if name.startswith("self.")}
 
-    def layers(self, module: nn.Module | None = None, above: str = "") -> Iterator[tuple[str, tuple]]:
-        """The name and the text of each layer, down to torch's own, and of each parameter outside of these."""
-        module = self.module if module is None else module
-        for name, parameter in module.named_parameters(recurse=False):
-            yield above + name, self.value(parameter)
-        for name, child in module.named_children():
-            yield above + name, self.value(child)
-            if not _torchs(type(child)) or isinstance(child, _LISTS + _MAPPINGS):
-                yield from self.layers(child, f"{above}{name}.")
+    def visit(self, node: ast.AST) -> Any:
+        node = super().visit(node)
+        return self._noted(node) if isinstance(node, ast.expr) else node
 
-    def shape(self, tensor: torch.Tensor) -> tuple:
-        return self._listed("[", list(map(self.value, tensor.shape)), "]")
+    def _noted(self, node: ast.expr) -> ast.expr:
+        """The expression, or a plainer one that makes the same; what it makes is noted."""
+        text = _text(node)
+        forms = self.made.get(text) or [_form(one) for one in self._values(text, self.builds)]
+        if not forms or None in forms or isinstance(node, ast.Constant):
+            return node
+        helped = isinstance(node, ast.Call) and isinstance(self._value(node.func), FunctionType)
+        if helped or isinstance(node, ast.IfExp | ast.BoolOp | ast.Subscript) or _is_taken_from_another(node):
+            plainer = _alike(forms, self.made)
+            if plainer or helped:  # the name of an author's function says nothing to others
+                return _parsed(plainer or "untold")
+        self.made.setdefault(text, forms)
+        return node
 
-    def value(self, value) -> tuple:
-        """The text of whatever may be given to a constructor."""
-        if isinstance(value, nn.Parameter):
-            return ("nn.Parameter of shape ", *self.shape(value))
-        if isinstance(value, nn.Module):
-            return self._module(value)
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return (self._number(value),)
-        if isinstance(value, (tuple, list)):
-            opening, closing = ("(", ",)" if len(value) == 1 else ")") if isinstance(value, tuple) else "[]"
-            return self._listed(opening, list(map(self.value, value)), closing)
-        if isinstance(value, str):
-            return (f'"{value}"',)
-        if value is None or isinstance(value, (bool, torch.dtype)):
-            return (repr(value),)
-        return (getattr(value, "__name__", "…"),)
+    def _values(self, text: str, builds: list[dict]) -> list:
+        """What an expression gives for each choice of numbers; nothing where it needs more than these."""
+        try:
+            return [eval(text, {**self.scope, **build}) for build in builds]
+        except Exception:
+            return []
 
-    def _number(self, number) -> _Number:
-        others = self.ways.get(_key(number), ())
-        unknown = ("…",) if isinstance(number, float) else ()
-        return _Number(tuple(dict.fromkeys((symbolic_sizes.written(number), *others, *unknown))))
+    def _value(self, node: ast.AST) -> Any:
+        """What an expression gives that needs no numbers."""
+        return next(iter(self._values(ast.unparse(node), [{}])), NotImplemented)
 
-    def _listed(self, opening: str, texts: list[tuple], closing: str) -> tuple:
-        parts = [opening]
-        for index, text in enumerate(texts):
-            parts += [", ", *text] if index else text
-        return (*parts, closing)
+    def visit_Name(self, node: ast.Name | ast.Attribute) -> ast.AST:
+        known = self.names.get(ast.unparse(node)) or _literal(self._value(node))
+        return known or self.generic_visit(node)
 
-    def _module(self, module: nn.Module) -> tuple:
-        kind, name = type(module), _name(type(module))
-        if kind in _LISTS + _MAPPINGS:
-            return self._container(module, name)
-        if _GIVEN not in vars(module):
-            return (f"{name}(…)",)
-        given, named = vars(module)[_GIVEN]
-        texts = [self.value(one) for one in given]
-        texts += [(f"{key}=", *self.value(one)) for key, one in named.items()]
-        return self._listed(f"{name}(", texts, ")")
+    visit_Attribute = visit_Name
 
-    def _container(self, module: nn.Module, name: str) -> tuple:
-        """Told by what it holds, for it may have been filled later."""
-        held = dict(module.named_children()) or dict(module.named_parameters(recurse=False))
-        texts = [self.value(one) for one in held.values()]
-        if not all(key.isdigit() for key in held):
-            entries = [(f'"{key}": ', *text) for key, text in zip(held, texts)]
-            return self._listed(f"{name}({{", entries, "})")
-        opening, closing = ("(", ")") if isinstance(module, nn.Sequential) else ("([", "])")
-        if len(texts) > 1 and len(set(texts)) == 1:
-            star = "*[" if opening == "(" else ""
-            count = self._number(len(texts))
-            return (f"{name}{opening}{star}", *texts[0], " for _ in range(", count, ")", "]"[: len(star)] + closing)
-        return self._listed(name + opening, texts, closing)
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.ListComp:
+        self.generic_visit(node)
+        return ast.ListComp(node.elt, node.generators)
+
+    def visit_keyword(self, node: ast.keyword) -> Any:
+        self.generic_visit(node)
+        if node.arg or not isinstance(node.value, ast.Dict):
+            return node
+        return [ast.keyword(getattr(key, "value", None), one) for key, one in zip(node.value.keys, node.value.values)]
+
+    def visit_Starred(self, node: ast.Starred) -> Any:
+        self.generic_visit(node)
+        return node.value.elts if isinstance(node.value, ast.Tuple | ast.List) else node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        self.generic_visit(node)
+        if ast.unparse(node) == "super()":
+            return _parsed("super(__class__, self)")
+        called = self._value(node.func)
+        if isinstance(called, type) and issubclass(called, nn.Module):
+            node.func = _parsed(_name(called))
+            self.read(called.__init__, node.args, node.keywords, called)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr == "__init__":
+            self.names |= self.read(called, node.args, node.keywords, self.scope["self"])
+        else:
+            self.read(called, node.args, node.keywords)
+        return node
+
+    def visit_If(self, node: ast.If) -> ast.If:
+        outcomes = {*self._values(f"bool({_text(self.visit(node.test))})", self.builds)}
+        branches = {False: node.orelse, True: node.body}
+        for statement in [one for outcome in outcomes or branches for one in branches[outcome]]:
+            self.visit(statement)
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
+        value = self.visit(node.value)
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                self.names |= {ast.unparse(one): known for one, known in zip(target.elts, value.elts)}
+            self.names[ast.unparse(target)] = value
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        return self.visit_Assign(ast.Assign([node.target], node.value)) if node.value else node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
+        return self.visit_Assign(ast.Assign([node.target], ast.BinOp(node.target, node.op, node.value)))
 
 
-def _key(number) -> tuple:
-    """A ratio is never taken for a size, though they may be equal."""
-    return isinstance(number, int), symbolic_sizes.plain(number)
+def _is_of_library(kind: Any) -> bool:
+    return str(kind.__module__).partition(".")[0] in _LIBRARIES
 
 
-def _torchs(kind: type) -> bool:
-    return kind.__module__.startswith("torch.")
+def _is_taken_from_another(node: ast.expr) -> bool:
+    """Whether an expression is an attribute of a layer, or what one of its methods gives."""
+    part = node.func if isinstance(node, ast.Call) else node
+    return isinstance(part, ast.Attribute) and not isinstance(part.value, ast.Name)
 
 
 def _name(kind: type) -> str:
     return f"nn.{kind.__name__}" if getattr(nn, kind.__name__, None) is kind else kind.__name__
-
-
-def _kinds(kind: type = nn.Module) -> set[type]:
-    """Every class of modules that has a constructor of its own: torch's layers, and those of the course."""
-    found = {kind} if "__init__" in vars(kind) else set()
-    return found.union(*map(_kinds, kind.__subclasses__()))
-
-
-@contextmanager
-def _noting():
-    """While it is entered, modules that this thread builds keep what their constructors were given."""
-    with _ONE_AT_A_TIME:
-        kinds = [one for one in _kinds() if not _torchs(one) or one.__module__.startswith("torch.nn.modules.")]
-        before = {kind: vars(kind)["__init__"] for kind in kinds}
-        try:
-            for kind, constructor in before.items():
-                kind.__init__ = _noted(constructor, _torchs(kind))
-            yield
-        finally:
-            for kind, constructor in before.items():
-                kind.__init__ = constructor
-
-
-def _noted(constructor, torchs: bool):
-    remembering = constructor if torchs else _remembering(constructor)
-
-    @wraps(constructor)
-    def noting(self, *given, **named):
-        if symbolic_sizes.made.get() is None:  # another thread's
-            return constructor(self, *given, **named)
-        if type(self).__init__ is noting:  # not called by the constructor of a class that extends this one
-            vars(self)[_GIVEN] = given, named
-        return remembering(self, *given, **named)
-
-    return noting
-
-
-def _remembering(constructor):
-    """The same constructor with built-in functions and constants that keep a size's history."""
-    if not isinstance(constructor, FunctionType):
-        return constructor
-    code = constructor.__code__
-    constants = tuple(symbolic_sizes.constant(one) if type(one) is float else one for one in code.co_consts)
-    made = FunctionType(
-        code.replace(co_consts=constants),
-        {**symbolic_sizes.BUILT_IN, **constructor.__globals__},
-        constructor.__name__,
-        constructor.__defaults__,
-        constructor.__closure__,
-    )
-    made.__kwdefaults__ = constructor.__kwdefaults__
-    return made

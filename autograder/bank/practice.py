@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch.func import functional_call
@@ -58,6 +59,8 @@ def written(exercise: Exercise) -> list[Practice]:
         return []
     _found.clear()
     spec = importlib.util.spec_from_file_location(f"practice_of_{exercise.name}", file)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{file} cannot be imported")
     spec.loader.exec_module(importlib.util.module_from_spec(spec))
     return list(_found)
 
@@ -79,7 +82,7 @@ def _of_everybody(exercise: Exercise) -> list[Practice]:
     return found
 
 
-def _in_single_precision(exercise: Exercise):
+def _in_single_precision(exercise: Exercise) -> Callable:
     """`.float()` on the way in, the inputs' type on the way out."""
     if not exercise.is_module:
         return wraps(exercise.reference)(lambda *given, **named: _single(exercise.reference, given, named, []))
@@ -95,23 +98,24 @@ def _in_single_precision(exercise: Exercise):
     return type(exercise.name, (exercise.reference,), {"forward": wraps(exercise.reference.forward)(forward)})
 
 
-def _single(compute: Callable, given: tuple, named: dict, weights: list):
+def _single(compute: Callable, given: tuple, named: dict, weights: list) -> Any:
     real = [one for one in tree_leaves((weights, given, named)) if _is_real(one)]
     given, named = tree_map(lambda one: one.float() if _is_real(one) else one, (given, named))
     result = compute(*given, **named)
     return tree_map(lambda one: one.to(real[0].dtype) if real and _is_real(one) else one, result)
 
 
-def _is_real(value) -> bool:
+def _is_real(value: object) -> bool:
     return isinstance(value, torch.Tensor) and value.is_floating_point()
 
 
-def _under_other_names(reference):
+def _under_other_names(reference: Callable) -> Callable:
     """The same function, whose parameters are called otherwise than the stub's."""
 
     def renamed(*given):
         return reference(*given)
 
     parameters = inspect.signature(reference).parameters.items()
-    renamed.__signature__ = inspect.Signature([one.replace(name=f"my_{name}") for name, one in parameters])
+    signature = inspect.Signature([one.replace(name=f"my_{name}") for name, one in parameters])
+    vars(renamed)["__signature__"] = signature
     return renamed

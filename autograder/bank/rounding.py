@@ -1,8 +1,10 @@
 """Measures how far rounding alone moves a result: no answer may be blamed for less than that."""
 
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 import torch
@@ -47,7 +49,7 @@ class _Rounded(DispatchMode):
             return result
         return self._each_moved(result) if isinstance(result, torch.Tensor) else tree_map(self._each_moved, result)
 
-    def _each_moved(self, value):
+    def _each_moved(self, value: Any) -> Any:
         return self.moved(value) if isinstance(value, torch.Tensor) and value.dtype == torch.float64 else value
 
     def moved(self, values: torch.Tensor) -> torch.Tensor:
@@ -60,13 +62,13 @@ class _Rounded(DispatchMode):
 
 
 @cache
-def _computes(function) -> bool:
+def _computes(function: torch._ops.OpOverload) -> bool:
     """Whether an operation makes numbers of its own, which are rounded: no view, and no copy."""
     made = all(one.alias_info is None for one in function._schema.returns)
     return made and function.overloadpacket.__name__ not in _EXACT
 
 
-def allow_for_rounding(reference, case: DrawnCase, expected: Observation) -> DrawnCase:
+def allow_for_rounding(reference: Callable, case: DrawnCase, expected: Observation) -> DrawnCase:
     """The case with the tolerances that rounding asks for, of results and of each gradient, where they are more than usual.
 
     The reference computes in double precision, as it is and rounded at each step as the type of the case asks, so that the
@@ -103,19 +105,20 @@ def units(ways: list, case: DrawnCase) -> tuple:
         ways: the reference, and other right ways to compute the same; what is lost in one of them may be lost.
     """
     exact = _observed(ways[0], case)
-    sizes = [np.abs(output.values) for output in exact.outputs]
+    sizes = [np.abs(output.numbers) for output in exact.outputs]
     unit = _UNITS["float32"]
     for way in ways:
         for seed in range(_MORE_DRAWS):
             rounded = _observed(way, case, _Rounded(unit, seed, evenly=True))
             if rounded.failure:  # a way that does without torch, or knows single precision alone
                 break
-            moved = [np.abs(one.values - other.values) / unit for one, other in zip(exact.outputs, rounded.outputs)]
+            pairs = zip(exact.outputs, rounded.outputs)
+            moved = [np.abs(one.numbers - other.numbers) / unit for one, other in pairs]
             sizes = [np.maximum(size, np.where(np.isfinite(far), far, 0.0)) for size, far in zip(sizes, moved)]
     return tuple(np.where(np.isfinite(size), np.maximum(size, _TINY), 1.0) for size in sizes)
 
 
-def _observed(reference, case: DrawnCase, rounded: _Rounded | None = None) -> Observation:
+def _observed(reference: Callable, case: DrawnCase, rounded: _Rounded | None = None) -> Observation:
     """What the reference does in double precision or, where each step is rounded, also with inputs that are."""
     change = (lambda array: rounded.moved(torch.from_numpy(array)).numpy()) if rounded else (lambda array: array)
     inputs, weights = (
@@ -125,7 +128,7 @@ def _observed(reference, case: DrawnCase, rounded: _Rounded | None = None) -> Ob
         return observe(reference, replace(case, inputs=inputs, weights=weights, precision=""), trusted=True)
 
 
-def _changed(value, change):
+def _changed(value: Any, change: Callable) -> Any:
     if isinstance(value, Helper):
         return replace(value, arguments={name: _changed(array, change) for name, array in value.arguments.items()})
     real = isinstance(value, np.ndarray) and value.dtype.kind == "f"
@@ -141,7 +144,7 @@ def _moved(case: DrawnCase, one: Observation, other: Observation) -> dict[str, f
     return far
 
 
-def _difference(a, b, among: str) -> float:
+def _difference(a: np.ndarray | None, b: np.ndarray | None, among: str) -> float:
     if a is None or b is None or a.dtype.kind != "f" or a.shape != b.shape or not a.size:
         return 0.0
     known = np.isfinite(a) & np.isfinite(b)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.judging.judge import excess
+from utils.checking.judging.comparing import excess
 from utils.checking.judging.tolerance import tolerance
 from utils.checking.records import FrozenCase, Observation
 
@@ -18,12 +18,12 @@ def moved(one: FrozenCase, made: Observation) -> float:
         return np.inf
     largest, expected = 0.0, one.expected
     scale = tolerance(one.case, expected, made)
-    for wanted, got in zip(expected.outputs, made.outputs):
-        if wanted.shape != got.shape or wanted.dtype != got.dtype or not np.isfinite(got.values).all():
+    for right, wrong in zip(expected.outputs, made.outputs):
+        if right.shape != wrong.shape or right.dtype != wrong.dtype or not np.isfinite(wrong.numbers).all():
             return np.inf
-        if wanted.values.dtype.kind in "iub":  # integers are compared as they are
-            largest = largest if np.array_equal(got.values, wanted.values) else np.inf
+        if right.numbers.dtype.kind in "iub":  # integers are compared as they are
+            largest = largest if np.array_equal(wrong.numbers, right.numbers) else np.inf
             continue
-        allowed = scale * (1 + np.abs(wanted.values))
-        largest = max(largest, float((np.abs(got.values - wanted.values) / allowed).max(initial=0)))
+        allowed = scale * (1 + np.abs(right.numbers))
+        largest = max(largest, float((np.abs(wrong.numbers - right.numbers) / allowed).max(initial=0)))
     return np.inf if largest <= 1 and expected.gradients else largest

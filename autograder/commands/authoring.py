@@ -1,14 +1,16 @@
 """Verbs for who makes the course: release, audit, build, margins, demo, attacks, bench."""
 
+import argparse
 import os
 import sys
 from pathlib import Path
 
 from autograder.commands.grading import positive
+from autograder.commands.verb_maker import VerbMaker
 from autograder.settings import declared_units, find_unit, find_units, units
 
 
-def add(verb) -> None:
+def add(verb: VerbMaker) -> None:
     """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
     release = verb("release", _release, "generate a unit's assignment and the student bundle")
     release.add_argument("units", nargs="+", metavar="UNIT", help="such as 04 or 04_attention_layer; several, or all")
@@ -39,7 +41,7 @@ def add(verb) -> None:
     bench.add_argument("--grading-only", action="store_true", help="leave lessons, checks and audits out")
 
 
-def _release(options):
+def _release(options: argparse.Namespace) -> None:
     from autograder.authoring.release import release
 
     said = set()  # what is written for all units is told once
@@ -50,7 +52,7 @@ def _release(options):
             said.add(line)
 
 
-def _audit(options):
+def _audit(options: argparse.Namespace) -> int:
     for library in ("OMP", "OPENBLAS", "MKL"):  # a process with one thread can be forked
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     from autograder.bank import catalogue
@@ -63,21 +65,21 @@ def _audit(options):
     return 1 if any(row.faults for row in rows) else 0
 
 
-def _build(options):
+def _build(options: argparse.Namespace) -> None:
     from autograder.authoring.build import build
 
     for file in build([find_unit(unit) for unit in options.units] or units(), execute=not options.no_execute):
         print(file, flush=True)
 
 
-def _demo(options):
+def _demo(options: argparse.Namespace) -> None:
     from autograder.trials.demo import demo
 
     for line in demo(options.unit):
         print(line, flush=True)
 
 
-def _attacks(options):
+def _attacks(options: argparse.Namespace) -> int:
     from autograder.trials.attacks.run import attacks
 
     page, faults = attacks(not options.no_stock)
@@ -89,7 +91,7 @@ def _attacks(options):
     return 1 if faults else 0
 
 
-def _margins(options):
+def _margins(options: argparse.Namespace) -> int:
     from autograder.trials.margins import margins, record, table
 
     rows = []
@@ -100,7 +102,7 @@ def _margins(options):
     return 1 if any(row.held < row.runs for row in rows) else 0
 
 
-def _bench(options):
+def _bench(options: argparse.Namespace) -> None:
     from autograder.trials.bench import bench
 
     for line in bench(options.size, options.workers, options.grading_only):

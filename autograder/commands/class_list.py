@@ -1,13 +1,15 @@
 """Verbs for who is in the class and what they hand in: roster, collect."""
 
+import argparse
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 
+from autograder.commands.verb_maker import VerbMaker
 from autograder.settings import KitError, find_unit
 
 
-def add(verb) -> None:
+def add(verb: VerbMaker) -> None:
     """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
     roster = verb("roster", _roster, "who is in the class: list, bring up to date from an LMS's list, take out")
     roster.add_argument(
@@ -37,13 +39,14 @@ def add(verb) -> None:
     collect.add_argument("--all-names", action="store_true", help="name everybody where a list would be cut")
 
 
-def _roster(options):
+def _roster(options: argparse.Namespace) -> None:
     from autograder.gradebook.store import enrol
     from autograder.intake.lms import students
     from autograder.intake.lms.merging import merged
     from autograder.intake.lms.sections import counted
 
-    known, said = students.students(), []
+    known = students.students()
+    said: list[str] = []
     if options.file:
         known, said = merged(known, students.read(options.file))
     for names, gone in ((options.remove, True), (options.restore, False)):
@@ -77,7 +80,7 @@ def _place(known: list, name: str) -> int:
     raise KitError(f"nobody in the class has the id {name!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
 
 
-def _collect(options):
+def _collect(options: argparse.Namespace) -> None:
     from autograder.intake.lms.collecting import collect
     from autograder.intake.lms.telling import told
 

@@ -4,12 +4,18 @@ import argparse
 import json
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from autograder.commands.verb_maker import VerbMaker
 from autograder.settings import KitError, find_unit, find_units
 
+if TYPE_CHECKING:
+    from autograder.grading.class_run import Options
 
-def add(verb) -> None:
+
+def add(verb: VerbMaker) -> None:
     """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
     judge = verb("judge", _judge, "examine the object that a Python file defines; prints JSON")
     judge.add_argument("exercise")
@@ -40,24 +46,24 @@ def add(verb) -> None:
     mark.add_argument("--port", type=positive, default=None, help="of the page; default: any that is free")
 
 
-def add_units(parser) -> None:
+def add_units(parser: argparse.ArgumentParser) -> None:
     """Adds the units, of which there may be several."""
     parser.add_argument("units", nargs="+", metavar="UNIT", help="such as 04 or 04_attention_layer; several, or all")
 
 
-def add_section(parser) -> None:
+def add_section(parser: argparse.ArgumentParser) -> None:
     """Adds the choice of one section, by which what is shown is narrowed down."""
     parser.add_argument("--section", metavar="NAME", help="show only this section of the class's list of students")
 
 
-def _add_sandbox(parser) -> None:
+def _add_sandbox(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sandbox", metavar="LEVEL", help="bubblewrap, landlock or rlimits; default: the best there is"
     )
     parser.add_argument("--accept-weak-sandbox", action="store_true", help="grade even where only rlimits can be had")
 
 
-def _add_workers(parser) -> None:
+def _add_workers(parser: argparse.ArgumentParser) -> None:
     _add_sandbox(parser)
     parser.add_argument("--workers", type=positive, default=os.cpu_count() or 1, help="processes; default: one a core")
     parser.add_argument("--scheduler", metavar="ADDRESS", help="send the work to a dask.distributed cluster")
@@ -82,7 +88,7 @@ def _device() -> str:
         raise KitError(str(error)) from None
 
 
-def _judge(options):
+def _judge(options: argparse.Namespace) -> None:
     from autograder.grading.single_file import judge_file
     from autograder.sandbox.levels import choose
 
@@ -91,20 +97,20 @@ def _judge(options):
     print(json.dumps(judge_file(options.exercise, options.file, level, device), indent=2, ensure_ascii=False))
 
 
-def _warm_up(options):
+def _warm_up(options: argparse.Namespace) -> None:
     from autograder.grading.workers import local
 
     if not options.scheduler:
         local.warm_up()
 
 
-def _options(options):
+def _options(options: argparse.Namespace) -> "Options":
     from autograder.grading.class_run import Options
 
     return Options(_device(), options.workers, options.scheduler, options.sandbox, options.accept_weak_sandbox)
 
 
-def each(names: list[str], do) -> int:
+def each(names: list[str], do: Callable[[str], object]) -> int:
     """Does something for each unit; where there are several, one that cannot be done is told, and the others are done.
 
     Raises:
@@ -122,7 +128,7 @@ def each(names: list[str], do) -> int:
     return failed
 
 
-def _grade(options):
+def _grade(options: argparse.Namespace) -> int:
     find_units(options.units)
     _warm_up(options)
     from autograder.gradebook.marks import lateness, waiting
@@ -174,7 +180,7 @@ def note(sentence: str) -> None:
     print(f"autograder: {sentence}", file=sys.stderr)
 
 
-def _regrade(options):
+def _regrade(options: argparse.Namespace) -> None:
     _warm_up(options)
     from autograder.grading.regrade import accept, regrade
 
@@ -188,7 +194,7 @@ def _regrade(options):
         print("Nothing was written; `--yes` writes it.")
 
 
-def _mark(options):
+def _mark(options: argparse.Namespace) -> None:
     from autograder.marking.server import page, server
 
     unit = find_unit(options.unit)

@@ -1,13 +1,15 @@
 """Verbs that tell what grading has found: feedback, report, export."""
 
+import argparse
 from pathlib import Path
 
 from autograder.commands.grading import add_section, add_units, each, note
+from autograder.commands.verb_maker import VerbMaker
 from autograder.intake.places import listed
 from autograder.settings import KitError, find_units
 
 
-def add(verb) -> None:
+def add(verb: VerbMaker) -> None:
     """Adds these verbs; `verb(name, action, help)` gives a verb's parser."""
     feedback = verb("feedback", _feedback, "write each student's feedback page")
     add_units(feedback)
@@ -40,7 +42,7 @@ def add(verb) -> None:
     add_section(report)
 
 
-def _feedback(options):
+def _feedback(options: argparse.Namespace) -> int:
     from autograder.reports.feedback import write_feedback
     from autograder.reports.giving_back import as_folder, as_zip, told
 
@@ -52,17 +54,17 @@ def _feedback(options):
         if options.zip or options.folder:
             file = None if options.zip is True else Path(options.zip or ".")
             packed = as_folder(unit, pages, options.folder) if options.folder else as_zip(unit, pages, file)
-            lines = told(packed)
+            lines = [*told(packed)]
         else:
             few = len(pages) <= 3
-            lines = map(str, pages) if few else [f"{len(pages)} feedback pages, such as {pages[0]}"]
+            lines = [*map(str, pages)] if few else [f"{len(pages)} feedback pages, such as {pages[0]}"]
         if not options.quiet:
             print("\n".join(lines))
 
     return each(options.units, one)
 
 
-def _export(options):
+def _export(options: argparse.Namespace) -> int:
     from autograder.reports.export import as_table, into
 
     def one(unit):
@@ -78,7 +80,7 @@ def _export(options):
     return each(options.units, one)
 
 
-def _report(options):
+def _report(options: argparse.Namespace) -> int:
     if options.course == bool(options.units):
         raise KitError("name the units to report on, or give --course alone for the report over all of them.")
     if options.course:

@@ -9,13 +9,15 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+from zoneinfo import ZoneInfo
 
 from autograder import settings
 from autograder.intake.lms.students import called, students
 from autograder.intake.lms.times import deadlines_file, zone
 from autograder.intake.submissions import handed_in_at
 
-NOTHING = MappingProxyType({})
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 _KEYS = ("timezone", "grace", "late_days", "penalty", "at_most", "due", "extensions")
 _SPANS = {
     "minute": timedelta(minutes=1),
@@ -149,7 +151,7 @@ def _table(said: dict, name: str) -> dict:
     return found
 
 
-def _zone(name):
+def _zone(name: Any) -> ZoneInfo | None:
     """The time zone that is named, or this machine's."""
     try:
         return zone(name)
@@ -164,7 +166,7 @@ def _unit(name: str) -> str:
         raise _Wrong(f"{error}") from None
 
 
-def _time(value, home, where: str) -> datetime:
+def _time(value: Any, home: ZoneInfo | None, where: str) -> datetime:
     try:
         if isinstance(value, str) and not re.search(r"\d[T ]\d", value):
             raise ValueError("a day without a time")
@@ -174,14 +176,14 @@ def _time(value, home, where: str) -> datetime:
     return (at if at.tzinfo else at.replace(tzinfo=home)).astimezone(UTC).replace(tzinfo=None)
 
 
-def _span(value, where: str) -> timedelta:
+def _span(value: object, where: str) -> timedelta:
     found = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
     if not found:
         raise _Wrong(f"{where}: {value!r} is no length of time; write one such as '2 days' or '15 minutes'.")
     return float(found[1]) * _SPANS[found[2]]
 
 
-def _longer(value, home, due: dict, unit: str, where: str) -> timedelta:
+def _longer(value: object, home: ZoneInfo | None, due: dict, unit: str, where: str) -> timedelta:
     """An extension: a length of time, or a due date of its own."""
     if isinstance(value, str) and _SPAN.fullmatch(value.strip()):
         return _span(value, where)

@@ -1,10 +1,11 @@
 """What the gradebook says of marks: totals, what a human has not given yet, and lateness."""
 
+from collections.abc import Set
 from dataclasses import dataclass
 from datetime import timedelta
 
 import sqlalchemy
-from nbgrader.api import Assignment, Grade, GradeCell, MissingEntry, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Assignment, Grade, Gradebook, GradeCell, MissingEntry, SubmittedAssignment, SubmittedNotebook
 
 from autograder.gradebook.store import patiently
 from autograder.intake.lms.students import left
@@ -19,7 +20,7 @@ class Lateness:
     penalty: float
 
 
-def _of_the_class(gradebook, unit: str) -> list:
+def _of_the_class(gradebook: Gradebook, unit: str) -> list:
     """The submissions of a unit in the order of the students' names, without those of students who have left."""
     gone = left()
     found = [one for one in gradebook.assignment_submissions(unit) if one.student_id not in gone]
@@ -121,7 +122,7 @@ def totals() -> dict[str, dict[str, Total]]:
     return patiently(read)
 
 
-def waiting(unit: str, here: set[str] | None = None) -> int:
+def waiting(unit: str, here: Set[str] | None = None) -> int:
     """How many written answers wait for a mark: not marked, or handed in anew since they were.
 
     Args:
@@ -169,7 +170,7 @@ def standing(unit: str, student: str) -> Standing:
     return patiently(read)
 
 
-def _late_in_words(submission) -> str:
+def _late_in_words(submission: SubmittedAssignment) -> str:
     """ "1 day 2 hours after the due date, of which 15 minutes were granted", or nothing."""
     due, at = submission.assignment.duedate, submission.timestamp
     if not due or not at or at <= due:

@@ -77,9 +77,10 @@ def _read(file: Path, changed: int) -> Config:
 def place(error: BaseException, file: Path | None = None) -> str:
     """Where something failed that an instructor wrote: the file, and its line as far as it can be told."""
     raised = [(Path(frame.f_code.co_filename), number) for frame, number in walk_tb(error.__traceback__)]
-    own = [one for one in raised if file is None or one[0].name == file.name] or [(file, None)]
-    number = getattr(error, "lineno", None) or own[-1][1]
-    return f"{file or own[-1][0]}{f', line {number}' if number else ''}"
+    own = [one for one in raised if file is None or one[0].name == file.name]
+    last, line = own[-1] if own else (file, None)
+    number = getattr(error, "lineno", None) or line
+    return f"{file or last}{f', line {number}' if number else ''}"
 
 
 def describe(error: BaseException) -> str:

@@ -4,10 +4,11 @@ import json
 import logging
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import sqlalchemy
 from nbgrader.api import (
@@ -27,6 +28,7 @@ from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.deadlines import NOTHING, deadlines
 from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
+from autograder.gradebook.outcomes import Outcome, Record
 from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
 from autograder.intake.places import SECRET
@@ -36,6 +38,7 @@ from autograder.intake.timestamp import read_time
 warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
 quiet = logging.getLogger("autograder.nbgrader")
 quiet.setLevel(logging.CRITICAL)
+Found = TypeVar("Found")
 WAIT = 30.0  # seconds to wait for a gradebook that another program has locked
 
 
@@ -67,7 +70,7 @@ def open_gradebook():
         raise kind(_cannot_be_used(error, kind is _Locked)) from None
 
 
-def _cannot_be_used(error, locked: bool) -> str:
+def _cannot_be_used(error: Exception, locked: bool) -> str:
     where = printable_url(settings.database())
     reason = (str(getattr(error, "orig", None) or error).splitlines() or ["no reason given"])[0]
     if locked:
@@ -124,7 +127,7 @@ def roster() -> list[str]:
     return patiently(lambda gradebook: [student.id for student in gradebook.students])
 
 
-def save_notebook(outcome: dict) -> Path | None:
+def save_notebook(outcome: Outcome) -> Path | None:
     """Writes a graded notebook where nbgrader looks for it, with when it was handed in and what the exchange says of it."""
     if outcome["notebook"] is None:
         return None
@@ -139,7 +142,7 @@ def save_notebook(outcome: dict) -> Path | None:
     return write_atomically(file, outcome["notebook"])
 
 
-def unchanged_answers(outcome: dict) -> list[str]:
+def unchanged_answers(outcome: Outcome) -> list[str]:
     """The written answers that are what they were when the student's work was graded last."""
     file = graded_file(outcome["student"], outcome["unit"])
     if outcome["notebook"] is None or not file.exists():
@@ -157,7 +160,7 @@ def _answers(notebook: str) -> dict[str, str]:
     return {marks["grade_id"]: "".join(text) for marks, text in cells if marks.get("grade") and marks.get("solution")}
 
 
-def save_scores(unit: str, outcomes: list[dict]) -> None:
+def save_scores(unit: str, outcomes: list[Outcome]) -> None:
     """Enters outcomes into the gradebook; manual grades and comments stay. Entering one twice changes nothing.
 
     Raises:
@@ -172,7 +175,7 @@ def save_scores(unit: str, outcomes: list[dict]) -> None:
     patiently(enter)
 
 
-def not_entered(unit: str, outcomes: dict[str, dict]) -> list[str]:
+def not_entered(unit: str, outcomes: Mapping[str, Outcome]) -> list[str]:
     """The students of whose outcomes the gradebook holds no submission, or lacks a score; asked in one query.
 
     A score that is there is left alone, whatever it says: it may have been changed by hand.
@@ -216,7 +219,7 @@ def _held(gradebook: Gradebook, unit: str) -> dict[str, dict[str, float]]:
     return found
 
 
-def patiently(action):
+def patiently(action: Callable[[Gradebook], Found]) -> Found:
     """What `action` makes of the gradebook; while another program has locked it, it is tried again for a while.
 
     Raises:
@@ -237,7 +240,7 @@ class _Locked(settings.KitError):
     """Another program writes to the gradebook just now."""
 
 
-def _enter(gradebook: Gradebook, unit: str, outcome: dict) -> None:
+def _enter(gradebook: Gradebook, unit: str, outcome: Outcome) -> None:
     student = outcome["student"]
     stamp = _handed_in_at(outcome)
     gradebook.update_or_create_student(student)
@@ -271,7 +274,7 @@ def grant(gradebook: Gradebook, unit: str, student: str) -> None:
         gradebook.db.flush()
 
 
-def apply_deadlines(unit: str, outcomes: Mapping[str, dict] = NOTHING) -> None:
+def apply_deadlines(unit: str, outcomes: Mapping[str, Outcome] = NOTHING) -> None:
     """Enters due date, extensions, penalties and times of all that was handed in anew, as they are now.
 
     Args:
@@ -295,7 +298,7 @@ def apply_deadlines(unit: str, outcomes: Mapping[str, dict] = NOTHING) -> None:
         patiently(apply)
 
 
-def _handed_in_at(outcome: dict) -> datetime | None:
+def _handed_in_at(outcome: Outcome) -> datetime | None:
     """When the submission that was graded was handed in; one that is gone has left the time beside what was graded."""
     if "kept" in outcome:
         return read_time(graded_file(outcome["student"], outcome["unit"]).with_name("timestamp.txt"))[0]
@@ -314,7 +317,7 @@ def late_penalties() -> AssignLatePenalties:
         return step
 
 
-def penalise(gradebook: Gradebook, unit: str, student: str, notebook) -> None:
+def penalise(gradebook: Gradebook, unit: str, student: str, notebook: SubmittedNotebook) -> None:
     """Applies nbgrader's late penalty, as its configuration asks."""
     notebook.late_submission_penalty = None
     late = gradebook.find_submission(unit, student).total_seconds_late
@@ -341,7 +344,7 @@ def results_file(unit: str) -> Path:
     return settings.class_folder() / "results" / f"{unit}.jsonl"
 
 
-def load_results(unit: str) -> list[dict]:
+def load_results(unit: str) -> list[Record]:
     """The results that the last grading wrote, without those of students who have left the class.
 
     Raises:
@@ -358,7 +361,7 @@ def load_results(unit: str) -> list[dict]:
     return [one for one in found if one["student"] not in gone]
 
 
-def save_results(unit: str, outcomes: dict[str, dict]) -> list[dict]:
+def save_results(unit: str, outcomes: Mapping[str, Outcome]) -> list[Record]:
     """Writes a unit's results, one line for each student and exercise, in the order of the students' names."""
     records = [record for student in sorted(outcomes) for record in outcomes[student]["records"]]
     write_atomically(results_file(unit), "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records))

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from autograder.grading.examined import KILLED, TIMEOUT, Examined
 from autograder.intake.statements import statements
+from autograder.sandbox.job import JobCell
 from utils.checking.messages import composing
 from utils.checking.records import Failure, Observation
 
@@ -27,7 +28,7 @@ def lacking(failure: Failure) -> str:
     return found[1] if found else ""
 
 
-def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[dict], outputs: dict) -> Examined:
+def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[JobCell], outputs: dict) -> Examined:
     """Where an object or a name that it uses is not there, says which error kept it from being there."""
     failures = [each.failure for each in seen.get(one.exercise) or () if each.failure]
     name = one.exercise if one.result.problem == "missing_object" else next(filter(None, map(lacking, failures)), "")

@@ -1,6 +1,6 @@
 """Grades a class: finds submissions, hands them to workers, keeps what comes back, and enters it into the gradebook."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 
@@ -10,6 +10,7 @@ from tqdm import tqdm
 from autograder import settings
 from autograder.gradebook import store
 from autograder.gradebook.deadlines import NOTHING, deadlines
+from autograder.gradebook.outcomes import Outcome, Record
 from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file, load_outcomes
@@ -49,9 +50,9 @@ def grade(
     options: Options,
     student: str | None = None,
     again: bool = False,
-    tell=lambda sentence: None,
+    tell: Callable[[str], object] = lambda sentence: None,
     missing_as_zero: bool = False,
-) -> list[dict]:
+) -> list[Record]:
     """Grades the submissions of a unit that are new or have changed, and returns the records of all it looked at.
 
     A mark stays where the submission that earned it is gone, or where nothing can be made of what has taken its place.
@@ -115,25 +116,27 @@ def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
     return (released, plain), found
 
 
-def has_changed(submission: Submission, known: dict) -> bool:
-    return known.get(submission.student, {}).get("digest") != submission.digest
+def has_changed(submission: Submission, known: Mapping[str, Outcome]) -> bool:
+    before = known.get(submission.student)
+    return before is None or before.get("digest") != submission.digest
 
 
 def graded(
     unit: str, todo: list[Submission], handed_out: tuple, options: Options, folders: dict[str, str]
-) -> Iterator[dict]:
+) -> Generator[Outcome, None, None]:
     """The outcome of each submission as it is reached, with the folder it lay in and the fingerprint of what reached it."""
     (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
     here = not options.scheduler
     tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
     shown = {"desc": f"grading {unit}", "unit": "submission", "leave": False, "disable": not tasks}
+    outcome: Outcome
     with tqdm(outcomes, total=len(tasks), **shown) as bar:
         for outcome in bar:
             yield {**outcome, "folder": folders[outcome["student"]], "kit": kit}
 
 
-def keep(unit: str, journal: Journal, outcomes) -> None:
+def keep(unit: str, journal: Journal, outcomes: Iterable[Outcome]) -> None:
     """Writes each outcome down at once, and enters them into the gradebook in batches.
 
     What an earlier run wrote down and did not come to enter is entered now.
@@ -154,7 +157,7 @@ def _enter(unit: str, journal: Journal) -> None:
         journal.recorded(students)
 
 
-def table(records: list[dict], names: Mapping[str, str] = NOTHING, penalties: Mapping[str, float] = NOTHING) -> str:
+def table(records: list[Record], names: Mapping[str, str] = NOTHING, penalties: Mapping[str, float] = NOTHING) -> str:
     """The grades as a table: a line for each student, a column for each exercise.
 
     Args:
@@ -162,7 +165,7 @@ def table(records: list[dict], names: Mapping[str, str] = NOTHING, penalties: Ma
         penalties: the points that lateness costs, by id.
     """
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
-    by_student: dict[str, dict] = {}
+    by_student: dict[str, dict[str, Record]] = {}
     for one in records:
         by_student.setdefault(one["student"], {})[one["exercise"]] = one
     called = {student: f"{student}  {names.get(student, '')}".rstrip() for student in by_student}
@@ -181,10 +184,8 @@ def table(records: list[dict], names: Mapping[str, str] = NOTHING, penalties: Ma
         states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
         topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
         said = [topic for topic in topics if topic not in states]
-        total = f"{total:>5g}" + (f"  {late.get(student, ''):>5}" if late else "")
-        lines.append(
-            f"{called[student]:<{width}}  {points}  {total}  {'/'.join(states)} {', '.join(said[:3])}".rstrip()
-        )
+        sums = f"{total:>5g}" + (f"  {late.get(student, ''):>5}" if late else "")
+        lines.append(f"{called[student]:<{width}}  {points}  {sums}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
     lines.append("")
     lines += [f"{number} {name} ({_points(records, name)})" for number, name in zip(short, exercises)]
     lines += ["", "late: what lateness costs; it is not taken off in this table"] if late else []
@@ -195,11 +196,11 @@ def table(records: list[dict], names: Mapping[str, str] = NOTHING, penalties: Ma
     return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
 
 
-def _in_table(record: dict) -> str:
+def _in_table(record: Record) -> str:
     """The points of one record; a stretch has none, and is right or is not."""
     return f"{record['points']:g}" if record["max_points"] else "·" if record["problem"] else "✓"
 
 
-def _points(records: list[dict], exercise: str) -> str:
+def _points(records: list[Record], exercise: str) -> str:
     most = next(one["max_points"] for one in records if one["exercise"] == exercise)
     return f"{most:g}" if most else "a stretch, no points"

@@ -6,6 +6,7 @@ import nbformat
 
 from autograder.files import write_atomically
 from autograder.gradebook import store
+from autograder.gradebook.outcomes import Kept, Outcome, Record
 from autograder.grading.journal import Journal
 from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import Released
@@ -27,18 +28,20 @@ class EarlierMarks:
 
     def __init__(self, unit: str, journal: Journal, as_zero: bool = False):
         self.unit, self.journal, self.as_zero = unit, journal, as_zero
-        self.kept: dict[str, dict] = {}
+        self.kept: dict[str, Kept] = {}
         self.nothing: list[str] = []
 
     def is_settled(self, submission: Submission) -> bool:
         """Whether a submission is as it was when it was last looked at."""
-        known = self.journal.outcomes.get(submission.student, {})
+        known = self.journal.outcomes.get(submission.student)
+        if known is None:
+            return False
         if "kept" in known and known["kept"]["digest"] == submission.digest and not self.as_zero:
             self.kept[submission.student] = known["kept"]
             return True
         return known.get("digest") == submission.digest
 
-    def stays(self, now: dict) -> bool:
+    def stays(self, now: Outcome) -> bool:
         """Whether a student keeps the mark that was there, since what is there now was not examined."""
         student, why = now["student"], now["records"][0]["message"].partition(" · ")[2]
         if _was_examined(now):
@@ -54,18 +57,21 @@ class EarlierMarks:
     def note(self, students: set[str]) -> None:
         """Notes in journal and graded notebooks whose earlier marks stay, and takes back what was noted of others."""
         for student in sorted(students):
-            now = _noted(self._of(student), self.kept.get(student))
+            before = self._of(student)
+            if before is None:
+                continue
+            now = _noted(before, self.kept.get(student))
             if now != self.journal.outcomes.get(student):
                 entered = student not in self.journal.unrecorded
                 _note_in_notebook(student, self.unit, self.kept.get(student))
                 self.journal.append(now)
                 self.journal.recorded([student] if entered else [])
 
-    def _of(self, student: str) -> dict | None:
+    def _of(self, student: str) -> Outcome | None:
         return self.journal.outcomes.get(student) or self._in_gradebook.get(student)
 
     @cached_property
-    def _in_gradebook(self) -> dict[str, dict]:
+    def _in_gradebook(self) -> dict[str, Outcome]:
         """What the gradebook alone knows, where results and journal were lost or moved away."""
         marked = store.marked(self.unit)
         cells = store.released(self.unit) if marked else []
@@ -82,32 +88,37 @@ class EarlierMarks:
             gone = f"{'which is' if len(who) == 1 else 'which are'} gone or can no longer be graded"
             said.append(f"{listed(who)} {keeps}, {gone} ({why}); `--missing-as-zero` of `grade` enters 0.")
         if self.nothing:
-            who = f"{listed(sorted(self.nothing))} {'has' if len(self.nothing) == 1 else 'have'}"
-            said.append(f"{who} nothing of {self.unit} in submitted/ that can be graded: 0 points.")
+            none = f"{listed(sorted(self.nothing))} {'has' if len(self.nothing) == 1 else 'have'}"
+            said.append(f"{none} nothing of {self.unit} in submitted/ that can be graded: 0 points.")
         return said
 
 
-def _was_examined(outcome: dict | None) -> bool:
-    return bool(outcome and outcome["scores"]) and any(one["state"] in EXAMINED for one in outcome["records"])
+def _was_examined(outcome: Outcome | None) -> bool:
+    if not outcome or not outcome["scores"]:
+        return False
+    return any(one["state"] in EXAMINED for one in outcome["records"])
 
 
-def _noted(outcome: dict, kept: dict | None) -> dict:
+def _noted(outcome: Outcome, kept: Kept | None) -> Outcome:
     """An outcome whose records say why it stays, if it does."""
     before, now = _said(outcome.get("kept")), _said(kept)
-    records = [
+    noted = outcome.copy()
+    noted.pop("kept", None)
+    noted["records"] = [
         {**one, "repairs": [text for text in one["repairs"] if text not in before] + now} for one in outcome["records"]
     ]
-    rest = {name: value for name, value in outcome.items() if name != "kept"}
-    return {**rest, "records": records, **({"kept": kept} if kept else {})}
+    if kept:
+        noted["kept"] = kept
+    return noted
 
 
-def _said(kept: dict | None) -> list[str]:
+def _said(kept: Kept | None) -> list[str]:
     said = "This is the mark of an earlier submission, since there is now nothing that can be graded: "
     return [said + kept["why"]] if kept else []
 
 
 @guarded(lambda *_: None)  # results and report say it too
-def _note_in_notebook(student: str, unit: str, kept: dict | None) -> None:
+def _note_in_notebook(student: str, unit: str, kept: Kept | None) -> None:
     file = store.graded_file(student, unit)
     if not file.exists():
         return
@@ -120,19 +131,29 @@ def _note_in_notebook(student: str, unit: str, kept: dict | None) -> None:
     write_atomically(file, nbformat.writes(notebook))
 
 
-def _outcome(student: str, unit: str, scores: dict, cells: list[Released]) -> dict:
+def _outcome(student: str, unit: str, scores: dict[str, float], cells: list[Released]) -> Outcome:
     """An outcome made from the gradebook, which knows points and nothing of what was found."""
     records = [
         _record(student, cell.grade_id.removeprefix(CHECK), scores.get(cell.grade_id) or 0.0, cell.metadata["points"])
         for cell in cells
         if cell.is_test
     ]
-    scores = {cell.grade_id: scores.get(cell.grade_id) for cell in cells if cell.metadata["grade"]}
-    left = {"digest": "", "kit": "", "notebook": None, "comments": {}, "sandbox": "", "seconds": 0.0, "times": {}}
-    return {"student": student, "unit": unit, "records": records, "scores": scores, **left}
+    return {
+        "student": student,
+        "unit": unit,
+        "records": records,
+        "scores": {cell.grade_id: scores.get(cell.grade_id) for cell in cells if cell.metadata["grade"]},
+        "digest": "",
+        "kit": "",
+        "notebook": None,
+        "comments": {},
+        "sandbox": "",
+        "seconds": 0.0,
+        "times": {},
+    }
 
 
-def _record(student: str, exercise: str, points: float, most: float) -> dict:
+def _record(student: str, exercise: str, points: float, most: float) -> Record:
     said = "Graded earlier; the points are the gradebook's, and what was found then is in the graded notebook alone."
     return {
         "student": student,

@@ -5,23 +5,27 @@ from functools import cached_property, lru_cache
 
 from autograder.bank import catalogue
 from autograder.bank.cases.drawing import draw
+from autograder.bank.declaration import Exercise
 from autograder.bank.freezing import allow_for_rounding, expect, frozen_exercise, with_mistakes
 from autograder.grading import second_try
 from autograder.grading.cause import with_cause
 from autograder.grading.examined import GRADED, KILLED, TIMEOUT, UNJUDGED, Came, Examined
 from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
-from autograder.sandbox.job import Job, Run
+from autograder.sandbox.job import Job, JobCell, Run
 from autograder.sandbox.limits import Limits
-from utils.checking.judging.judge import conclude, judge
-from utils.checking.judging.verdict import Result
+from utils.checking.concluding import conclude
+from utils.checking.judging.judge import judge
+from utils.checking.judging.problems import Problem
+from utils.checking.judging.verdict import Result, Verdict
 from utils.checking.messages import composing
-from utils.checking.observing.refusals import CONFINED
-from utils.checking.records import Failure, FrozenCase, Observation, pack
+from utils.checking.messages.describing import describe
+from utils.checking.packs.packing import pack
+from utils.checking.records import Failure, FrozenCase, FrozenExercise, Observation
 
 
 def examine_cells(
-    cells: list[dict],
+    cells: list[JobCell],
     seed: str,
     level: str,
     limits: Limits,
@@ -48,13 +52,14 @@ def examine_cells(
         the outputs by cell index, and one Examined for each exercise named.
     """
     drawn = {cell["exercise"]: prepared(cell["exercise"], seed) for cell in cells if "exercise" in cell}
-    sent = {"device": device, "files": files or {}, "first": first or []}
+    begun = first or []
+    sent = {"device": device, "files": files or {}, "first": begun}
     examination = _Examination(drawn, level, limits, reveal, sent)
     sources = [cell["source"] for cell in cells if "source" in cell]
     came = examination.of(cells, sources)
     for index, why in came.run.fatal.items():
         came.run.outputs[index] = [_died(why, index in came.run.hung)]
-    plan = second_try.planned(cells, sent["first"], came)
+    plan = second_try.planned(cells, begun, came)
     if plan is not None:
         lines = [line for found in plan.imports.values() for line in found]
         came = second_try.better(came, examination.of(plan.cells, sources + lines), plan)
@@ -71,7 +76,7 @@ class _Examination:
     reveal: bool
     sent: dict
 
-    def of(self, cells: list[dict], sources: list[str]) -> Came:
+    def of(self, cells: list[JobCell], sources: list[str]) -> Came:
         """Runs the cells and judges what comes; `sources` is all code in which a call could hide."""
         drawn = {cell["exercise"]: self.drawn[cell["exercise"]] for cell in cells if "exercise" in cell}
         cases = {name: one.packed for name, one in drawn.items()}
@@ -121,7 +126,7 @@ def _died(why: str, hung: bool) -> dict:
     return {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
 
 
-def _fatal(name: str, cells: list[dict], run: Run) -> tuple[str, bool]:
+def _fatal(name: str, cells: list[JobCell], run: Run) -> tuple[str, bool]:
     """Why the process ended while this exercise was observed, empty if it did not; and whether it hung."""
     found = [index for index in run.fatal if cells[index].get("exercise") == name]
     return (run.fatal[found[0]], found[0] in run.hung) if found else ("", False)
@@ -140,7 +145,7 @@ def _note_hidden_calls(names: list[str], sources: list[str], run: Run) -> None:
 def _note_confined_cells(names: list[str], run: Run) -> None:
     """What is not there because the sandbox itself ended a cell is missing by no fault of the student's."""
     for error in run.confined.values():
-        failure = Failure(CONFINED, error["ename"], error["evalue"])
+        failure = Failure(Problem.CONFINED, error["ename"], error["evalue"])
         for name in filter(run.observations.__contains__, names):
             seen = run.observations[name]
             run.observations[name] = [replace(one, failure=failure) if _absent(one) else one for one in seen]
@@ -160,24 +165,31 @@ def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: b
     elif any(seen.failure and seen.failure.stage == "timeout" for seen in observations):
         state = TIMEOUT
     frozen = frozen_exercise(exercise, expected)
-    verdicts = [judge(frozen, one, seen, tell=False) for one, seen in zip(frozen.cases, observations)]
-    if all(verdict.passed for verdict in verdicts):
-        return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
-    confined = any(verdict.problem == CONFINED for verdict in verdicts)
-    begun = any(verdict.problem not in (None, "unfinished") for verdict in verdicts)  # else nothing is to be explained
-    if state == GRADED and begun and not confined:
-        frozen = frozen_exercise(exercise, with_mistakes(exercise, drawn.lenient, observations, drawn.mistakes))
-    verdicts = [judge(frozen, one, seen, reveal) for one, seen in zip(frozen.cases, observations)]
-    if confined:
-        return Examined(name, UNJUDGED, _left_open(frozen, verdicts), run.seconds.get(name, 0.0))
-    return Examined(name, state, conclude(frozen, verdicts), run.seconds.get(name, 0.0))
+    seconds = run.seconds.get(name, 0.0)
+    frozen, verdicts = _judged(exercise, expected, observations, reveal)
+    problems = {verdict.problem for verdict in verdicts} - {None}
+    if Problem.CONFINED in problems:
+        return Examined(name, UNJUDGED, _left_open(frozen, verdicts), seconds)
+    if state == GRADED and problems - {Problem.UNFINISHED}:  # else nothing is to be explained
+        explained = with_mistakes(exercise, drawn.lenient, observations, drawn.mistakes)
+        frozen, verdicts = _judged(exercise, explained, observations, reveal)
+    return Examined(name, state, conclude(frozen, verdicts), seconds)
 
 
-def _left_open(exercise, verdicts: list) -> Result:
+def _judged(
+    exercise: Exercise, cases: list[FrozenCase], observations: list[Observation], reveal: bool
+) -> tuple[FrozenExercise, list[Verdict]]:
+    """The exercise around its cases, and the verdict on each of them."""
+    frozen = replace(frozen_exercise(exercise, cases), is_hidden=not reveal)
+    return frozen, [judge(frozen, *pair) for pair in zip(frozen.cases, observations)]
+
+
+def _left_open(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
     """The result of an exercise that a human is to mark; it has no points of its own, whatever passed."""
-    shown = next(one for one in verdicts if one.problem == CONFINED)
-    message = composing.unjudged(exercise.name, shown)
-    return replace(conclude(exercise, verdicts), points=0.0, problem=CONFINED, misconception=None, message=message)
+    shown = next(one for one in verdicts if one.problem is Problem.CONFINED)
+    message = composing.unjudged(exercise.name, describe(exercise, shown))
+    concluded = conclude(exercise, verdicts)
+    return replace(concluded, points=0.0, problem=Problem.CONFINED, misconception=None, message=message)
 
 
 def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[str, str, str]:

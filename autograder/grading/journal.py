@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autograder import settings
 from autograder.files import write_atomically
+from autograder.gradebook.outcomes import Outcome
 
 
 class Journal:
@@ -25,7 +26,7 @@ class Journal:
         file.parent.mkdir(parents=True, exist_ok=True)
         self._lock = open(file.with_suffix(".lock"), "w")
         self._wait(time.monotonic() + wait_seconds)
-        self.outcomes: dict[str, dict] = {}
+        self.outcomes: dict[str, Outcome] = {}
         self.unrecorded: set[str] = set()
         self._read()
 
@@ -70,7 +71,7 @@ class Journal:
             self.unrecorded.add(entry["student"])
         return True
 
-    def append(self, outcome: dict) -> None:
+    def append(self, outcome: Outcome) -> None:
         """Notes an outcome; it is on disk when this returns. The graded notebook is a file of its own."""
         entry = {name: value for name, value in outcome.items() if name not in self.left_out}
         self._write(entry)
@@ -110,7 +111,7 @@ def journal_file(unit: str, kind: str = "journal") -> Path:
     return settings.class_folder() / "results" / f"{unit}.{kind}.jsonl"
 
 
-def load_outcomes(unit: str) -> dict[str, dict]:
+def load_outcomes(unit: str) -> dict[str, Outcome]:
     """The outcomes by student that a unit's journal holds, read without opening it; empty if there is none."""
     file = journal_file(unit)
     lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if file.exists() else []

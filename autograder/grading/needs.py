@@ -4,6 +4,7 @@ import builtins
 from dataclasses import dataclass, field
 
 from autograder.intake.statements import Statement, statements
+from autograder.sandbox.job import JobCell
 
 MAX_STATEMENTS = 5_000  # of a notebook: nobody writes more by hand
 WELL_KNOWN = {  # what everybody calls it -> how it is imported: left in a kernel by a cell that is gone
@@ -25,7 +26,7 @@ WELL_KNOWN = {  # what everybody calls it -> how it is imported: left in a kerne
 class Plan:
     """A job with only what some exercises need: its cells, and for each exercise the imports that the notebook lacks."""
 
-    cells: list[dict]
+    cells: list[JobCell]
     imports: dict[str, list[str]]
 
 
@@ -58,7 +59,7 @@ class Needs:
         ValueError: there are more statements than anybody writes.
     """
 
-    def __init__(self, cells: list[dict], first: list[str]):
+    def __init__(self, cells: list[JobCell], first: list[str]):
         self.cells = cells
         texts = [(index, cell["source"]) for index, cell in enumerate(cells) if "source" in cell]
         read = [(index, one) for index, text in texts for one in statements(text)]
@@ -101,9 +102,9 @@ class Needs:
             ends.setdefault(last, []).append(one.name)
         missing = {one.name: [WELL_KNOWN[each] for each in sorted(self._missing(one.names))] for one in wanted}
         lines = dict.fromkeys(line for found in missing.values() for line in found)
-        cells = [{"source": "\n".join(lines)}]
-        for place, one in enumerate(ordered):
-            cells.append({"source": one.statement.source, "pictures": False})
+        cells: list[JobCell] = [{"source": "\n".join(lines)}]
+        for place, placed in enumerate(ordered):
+            cells.append({"source": placed.statement.source, "pictures": False})
             cells += [{"exercise": name} for name in ends.get(place, ())]
         return Plan(cells + [{"exercise": name} for name in ends.get(-1, ())], missing)
 

@@ -6,7 +6,9 @@ from dataclasses import replace
 
 from autograder.grading.examined import UNJUDGED, Examined
 from autograder.intake.student_code import parses
+from autograder.sandbox.job import JobCell
 from utils.checking.messages import composing
+from utils.checking.messages.message import Message
 from utils.checking.messages.no_result import newer_python
 
 NEWER = "newer_python"
@@ -17,7 +19,7 @@ _SYNTAX = {  # what a version of Python brought that those before it cannot read
 _BROUGHT = re.compile(r"(?:cannot import name '\w+' from|No module named|module) '(\w+)[\w.]*'(?: has no attribute)?")
 
 
-def left_open(one: Examined, cells: list[dict], written: str) -> Examined:
+def left_open(one: Examined, cells: list[JobCell], written: str) -> Examined:
     """The same outcome; or, where an exercise failed for what only a newer Python has, one that is to be marked by hand.
 
     Args:
@@ -32,8 +34,7 @@ def left_open(one: Examined, cells: list[dict], written: str) -> Examined:
         return one
     here = ".".join(map(str, sys.version_info[:2]))
     said = newer_python(".".join(map(str, version)), here)
-    shown = replace(one.result.verdicts[0], sentence=said)
-    message = composing.unjudged(one.exercise, shown)
+    message = composing.unjudged(one.exercise, Message(said))
     result = replace(one.result, points=0.0, problem=NEWER, misconception=None, message=message)
     return replace(one, state=UNJUDGED, result=result)
 

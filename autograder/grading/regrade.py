@@ -1,15 +1,17 @@
 """Grades a unit anew after a change: says whose marks would change and why, and enters that only when it is accepted."""
 
+from collections.abc import Mapping
 from contextlib import closing
 
 from autograder.gradebook import store
+from autograder.gradebook.outcomes import Outcome, Record
 from autograder.grading.class_run import Options, class_of, graded, has_changed, keep
 from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file
 
 
-def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
+def regrade(unit: str, options: Options) -> tuple[list[str], list[Outcome]]:
     """Grades every submission of a unit anew, enters nothing, and says whose marks would change.
 
     A mark stays where there is nothing any more that could be graded anew.
@@ -33,7 +35,7 @@ def regrade(unit: str, options: Options) -> tuple[list[str], list[dict]]:
         return [*_changes(journal.outcomes, outcomes), *found.notes, *earlier.told()], outcomes
 
 
-def accept(unit: str, outcomes: list[dict]) -> None:
+def accept(unit: str, outcomes: list[Outcome]) -> None:
     """Enters what `regrade` found into gradebook and results; manual grades stay."""
     with Journal(journal_file(unit)) as journal:
         keep(unit, journal, outcomes)
@@ -55,11 +57,12 @@ def outdated(unit: str) -> int:
         return sum(one["kit"] != kit and "kept" not in one for one in journal.outcomes.values())
 
 
-def _changes(before: dict, outcomes: list[dict]) -> list[str]:
+def _changes(before: Mapping[str, Outcome], outcomes: list[Outcome]) -> list[str]:
     """A line for each mark that would change, with what was found then and what is found now; and how many there are."""
     lines, students = [], set()
     for outcome in outcomes:
-        old = {one["exercise"]: one for one in before.get(outcome["student"], {}).get("records", ())}
+        earlier = before.get(outcome["student"])
+        old = {one["exercise"]: one for one in earlier["records"]} if earlier else {}
         for new in outcome["records"]:
             was = old.get(new["exercise"])
             if was is None or was["points"] != new["points"]:
@@ -83,7 +86,7 @@ def _reason(before: str, now: str) -> str:
     return f"{before} → {now}" if before != now else f"{now}, for which the points were changed"
 
 
-def _found(one: dict | None) -> str:
+def _found(one: Record | None) -> str:
     if one is None:
         return "nothing"
     return one["misconception"] or one["problem"] or ("right" if one["points"] == one["max_points"] else one["state"])

@@ -7,7 +7,7 @@ from autograder.grading.cause import lacking
 from autograder.grading.examined import Came, Examined
 from autograder.grading.needs import Needs
 from autograder.intake.guard import guarded
-from autograder.sandbox.job import TIMEOUT
+from autograder.sandbox.job import TIMEOUT, JobCell
 from utils.checking.records import Observation
 
 UNREACHED, ENDED, TAMPERED, ABSENT, MEMORY, DISTURBED = (
@@ -33,13 +33,13 @@ _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|[Cc]annot allo
 class Again:
     """A second job: its cells, for each exercise why it is examined again, and the imports that the notebook lacks for it."""
 
-    cells: list[dict]
+    cells: list[JobCell]
     reasons: dict[str, str]
     imports: dict[str, list[str]]
 
 
 @guarded(lambda *_: None)
-def planned(cells: list[dict], first: list[str], came: Came) -> Again | None:
+def planned(cells: list[JobCell], first: list[str], came: Came) -> Again | None:
     """A second job for exercises that may come through by themselves; None where there are none.
 
     An answer that is merely wrong is not among them, so that a class of wrong answers is graded no slower.
@@ -57,14 +57,15 @@ def planned(cells: list[dict], first: list[str], came: Came) -> Again | None:
 
 def better(came: Came, alone: Came, again: Again) -> Came:
     """What counts of two examinations: by exercise the one with more points, or that says something of the answer itself."""
-    other = {one.exercise: one for one in alone.examined}
-    pairs = [(one, other.get(one.exercise)) for one in came.examined]
-    names = [one.exercise for one, two in pairs if two is not None and _is_better(two, one, alone.seen, came.seen)]
-    seen = {**came.seen, **{name: alone.seen.get(name) for name in names}}
-    examined = [
-        replace(two, note=_note(two.exercise, names, again)) if one.exercise in names else one for one, two in pairs
-    ]
-    return replace(came, examined=examined, seen=seen)
+    second = {one.exercise: one for one in alone.examined}
+    chosen = {
+        one.exercise: second[one.exercise]
+        for one in came.examined
+        if one.exercise in second and _is_better(second[one.exercise], one, alone.seen, came.seen)
+    }
+    noted = {name: replace(one, note=_note(name, [*chosen], again)) for name, one in chosen.items()}
+    seen = {**came.seen, **{name: alone.seen[name] for name in chosen if name in alone.seen}}
+    return replace(came, examined=[noted.get(one.exercise, one) for one in came.examined], seen=seen)
 
 
 def _is_better(alone: Examined, first: Examined, seen_alone: dict, seen_first: dict) -> bool:

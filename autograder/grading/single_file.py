@@ -6,6 +6,7 @@ from autograder import settings
 from autograder.bank import catalogue
 from autograder.grading.examination import examine_cells
 from autograder.grading.examined import MALFORMED, Examined
+from autograder.sandbox.job import JobCell
 from autograder.sandbox.limits import limits_of
 from utils.checking.judging.verdict import Result
 
@@ -24,7 +25,8 @@ def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
         return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
-    cells, limits = [{"source": source}, {"exercise": name}], limits_of(exercise.unit, device)
+    cells: list[JobCell] = [{"source": source}, {"exercise": name}]
+    limits = limits_of(exercise.unit, device)
     _, (examined,) = examine_cells(cells, seed, level, limits, device, reveal=True)
     return as_record(examined)
 

@@ -10,26 +10,30 @@ import time
 
 import nbformat
 import torch
+from nbformat import NotebookNode
 from nbgrader import utils as nbgrader_utils
 
 from autograder import settings
 from autograder.bank import catalogue
+from autograder.gradebook.outcomes import Outcome, Record
 from autograder.grading import newer_python
 from autograder.grading.examination import examine_cells
 from autograder.grading.examined import KILLED, MALFORMED, MISSING, UNJUDGED, WRONG_NOTEBOOK, Examined
+from autograder.grading.task_data import Task
 from autograder.intake.contents import Form, other
 from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import Released, is_test_of
 from autograder.intake.notebook_file import parse
 from autograder.intake.repair import repair
 from autograder.sandbox import levels
+from autograder.sandbox.job import JobCell
 from autograder.sandbox.limits import Limits
 from utils.checking.judging.verdict import Result
 
 PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training
 
 
-def grade_one(task: dict) -> dict:
+def grade_one(task: Task) -> Outcome:
     """Repairs, runs and judges one submission.
 
     A submission of a form that nobody has thought of gets a state and a sentence; it stops no other.
@@ -49,14 +53,14 @@ def grade_one(task: dict) -> dict:
     return {**_graded(task, level), "seconds": round(time.monotonic() - started, 3)}
 
 
-def _stumbled(error, task: dict, level: str) -> dict:
+def _stumbled(error: BaseException, task: Task, level: str) -> Outcome:
     said = f"The notebook could not be graded ({type(error).__name__}: {str(error)[:200]})."
     return ungraded(task, MALFORMED, said)
 
 
 @guarded(_stumbled)
-def _graded(task: dict, level: str) -> dict:
-    notebook, fault, notes = parse(base64.b64decode(task["data"]))
+def _graded(task: Task, level: str) -> Outcome:
+    notebook, fault, notes = parse(base64.b64decode(task["data"] or ""))
     if notebook is None:
         return ungraded(task, MALFORMED, fault)
     released = [Released(**one) for one in task["released"]]
@@ -67,7 +71,7 @@ def _graded(task: dict, level: str) -> dict:
     return {**examine_repaired(made, task, level), "notebook": nbformat.writes(made)}
 
 
-def examine_repaired(notebook, task: dict, level: str) -> dict:
+def examine_repaired(notebook: NotebookNode, task: Task, level: str) -> Outcome:
     """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
     _check_points(notebook, task["unit"])
     examined = _stand_in(notebook, task) if task["malformed"] or task.get("other") else _examine(notebook, task, level)
@@ -86,7 +90,7 @@ def examine_repaired(notebook, task: dict, level: str) -> dict:
     }
 
 
-def _check_points(notebook, unit: str) -> None:
+def _check_points(notebook: NotebookNode, unit: str) -> None:
     """Points that were changed after the release would not fit into the gradebook; that is nobody's fault but ours."""
     known = {name: cell.metadata.nbgrader.points for cell in notebook.cells if (name := is_test_of(cell))}
     now = {one.name: one.max_points for one in catalogue.exercises_of(unit)}
@@ -97,7 +101,7 @@ def _check_points(notebook, unit: str) -> None:
         )
 
 
-def _stand_in(notebook, task: dict) -> list[Examined]:
+def _stand_in(notebook: NotebookNode, task: Task) -> list[Examined]:
     """What is said of the exercises where the notebook only stands for one that cannot be graded."""
     state = MALFORMED if task["malformed"] else WRONG_NOTEBOOK
     examined = _all(task["unit"], state, task["malformed"] or task["other"])
@@ -112,30 +116,40 @@ def _all(unit: str, state: str, sentence: str) -> list[Examined]:
     ]
 
 
-def ungraded(task: dict, state: str, sentence: str) -> dict:
+def ungraded(task: Task, state: str, sentence: str) -> Outcome:
     """The outcome of a submission that was not run: every exercise has this state, no points and this sentence."""
     examined = _all(task["unit"], state, sentence)
     return _outcome(task, [_line(task["student"], one, task["notes"], "") for one in examined], "")
 
 
-def given_up(task: dict) -> dict:
+def given_up(task: Task) -> Outcome:
     """The outcome where the worker itself died, more than once, while it graded this submission."""
     return ungraded(task, KILLED, "The process that graded this notebook was killed each time it was tried.")
 
 
-def _outcome(task: dict, records: list[dict], level: str) -> dict:
-    known = {name: task[name] for name in ("student", "unit", "digest")}
-    nothing = {"notebook": None, "scores": {}, "comments": {}, "seconds": 0.0, "times": {}}
-    return {**known, **nothing, "records": records, "sandbox": level}
+def _outcome(task: Task, records: list[Record], level: str) -> Outcome:
+    return {
+        "student": task["student"],
+        "unit": task["unit"],
+        "digest": task["digest"],
+        "notebook": None,
+        "scores": {},
+        "comments": {},
+        "seconds": 0.0,
+        "times": {},
+        "records": records,
+        "sandbox": level,
+    }
 
 
-def _examine(notebook, task: dict, level: str) -> list[Examined]:
+def _examine(notebook: NotebookNode, task: Task, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
     cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
     limits = Limits(**task["limits"])
     first = [one["source"] for one in task["released"] if not one["metadata"] and one["cell_type"] == "code"]
-    about = {"files": task["files"], "first": first}
-    outputs, examined = examine_cells(cells, task["seed"], level, limits, task["device"], **about)
+    outputs, examined = examine_cells(
+        cells, task["seed"], level, limits, task["device"], files=task["files"], first=first
+    )
     written = notebook.metadata.get("language_info", {}).get("version", "")
     examined = [newer_python.left_open(one, cells, written) for one in examined]
     task["notes"] = [*task["notes"], *dict.fromkeys(one.note for one in examined if one.note)]
@@ -147,21 +161,23 @@ def _examine(notebook, task: dict, level: str) -> list[Examined]:
     return examined
 
 
-def _cell(cell, plain: list[str]) -> dict:
+def _cell(cell: NotebookNode, plain: list[str]) -> JobCell:
     if tested := is_test_of(cell):
         return {"exercise": tested}
     unchanged = cell.source in plain
     if unchanged and PLAY in cell.metadata.get("tags", []):
         return {"source": "print('not run again when graded')"}
-    own = {"own": _id(cell)} if nbgrader_utils.is_solution(cell) else {}
-    return {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged, **own}
+    step: JobCell = {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged}
+    if nbgrader_utils.is_solution(cell):
+        step["own"] = _id(cell)
+    return step
 
 
-def _show(notebook, examined: list[Examined]) -> None:
+def _show(notebook: NotebookNode, examined: list[Examined]) -> None:
     by_name = {one.exercise: one for one in examined}
     for cell in notebook.cells:
-        if is_test_of(cell):
-            cell.outputs = _shown(by_name[is_test_of(cell)])
+        if name := is_test_of(cell):
+            cell.outputs = _shown(by_name[name])
 
 
 def _shown(one: Examined) -> list:
@@ -173,7 +189,7 @@ def _shown(one: Examined) -> list:
     return [message, points]
 
 
-def _tell(notebook, notes: list[str]) -> None:
+def _tell(notebook: NotebookNode, notes: list[str]) -> None:
     notebook.metadata.course.repairs = list(notes)
     if notes:
         said = "\n".join(f"- {as_markdown(one)}" for one in notes)
@@ -186,7 +202,7 @@ def as_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text, quote=False))
 
 
-def _line(student: str, one: Examined, notes: list, level: str) -> dict:
+def _line(student: str, one: Examined, notes: list[str], level: str) -> Record:
     result = one.result
     return {
         "student": student,
@@ -203,11 +219,11 @@ def _line(student: str, one: Examined, notes: list, level: str) -> dict:
     }
 
 
-def _id(cell) -> str:
+def _id(cell: NotebookNode) -> str:
     return cell.metadata.nbgrader.grade_id
 
 
-def _comment(cell) -> str | None:
+def _comment(cell: NotebookNode) -> str | None:
     """nbgrader's remark on an answer that was left as it was handed out."""
     same = cell.metadata.nbgrader.get("checksum") == nbgrader_utils.compute_checksum(cell)
     return "No response." if same else None

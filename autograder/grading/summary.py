@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from statistics import mean, median
 
 from autograder.gradebook.marks import Lateness
+from autograder.gradebook.outcomes import Record
 from autograder.grading.examined import UNJUDGED
 from autograder.intake.places import listed
 from autograder.sandbox import levels
@@ -19,7 +20,7 @@ _STATES = {  # told when it is not "graded"
 }
 
 
-def summary(unit: str, records: list[dict], late: Mapping[str, Lateness], waiting: int) -> list[str]:
+def summary(unit: str, records: list[Record], late: Mapping[str, Lateness], waiting: int) -> list[str]:
     """The lines that `grade` prints by default, at most about twenty.
 
     Args:
@@ -39,27 +40,27 @@ def summary(unit: str, records: list[dict], late: Mapping[str, Lateness], waitin
     return lines
 
 
-def who_needs_you(unit: str, records: list[dict], waiting: int) -> list[str]:
+def who_needs_you(unit: str, records: list[Record], waiting: int) -> list[str]:
     """The lines of it that ask something of the instructor: hand-ins that could not be examined, and answers without a mark."""
     return [*_needing(_by_student(records)), *_to_mark(unit, waiting)]
 
 
-def _by_student(records: list[dict]) -> dict[str, list[dict]]:
-    rows: dict[str, list[dict]] = defaultdict(list)
+def _by_student(records: list[Record]) -> dict[str, list[Record]]:
+    rows: dict[str, list[Record]] = defaultdict(list)
     for one in records:
         rows[one["student"]].append(one)
     return rows
 
 
-def _marks(there: Mapping[str, list[dict]], most: float) -> list[str]:
+def _marks(there: Mapping[str, list[Record]], most: float) -> list[str]:
     totals = [sum(one["points"] for one in own) for own in there.values()]
     if not totals:
         return []
     return [f"mean {mean(totals):.1f} of {most:g}, median {median(totals):g}, from {min(totals):g} to {max(totals):g}"]
 
 
-def _exercises(there: Mapping[str, list[dict]]) -> list[str]:
-    by_name: dict[str, list[dict]] = defaultdict(list)
+def _exercises(there: Mapping[str, list[Record]]) -> list[str]:
+    by_name: dict[str, list[Record]] = defaultdict(list)
     for own in there.values():
         for one in own:
             by_name[one["exercise"]].append(one)
@@ -77,7 +78,7 @@ def _exercises(there: Mapping[str, list[dict]]) -> list[str]:
     return lines
 
 
-def _needing(rows: Mapping[str, list[dict]]) -> list[str]:
+def _needing(rows: Mapping[str, list[Record]]) -> list[str]:
     lines = []
     for state, what in _STATES.items():
         students = sorted(student for student, own in rows.items() if any(one["state"] == state for one in own))

@@ -4,6 +4,8 @@ import base64
 from dataclasses import asdict
 
 from autograder import settings
+from autograder.gradebook.outcomes import Outcome
+from autograder.grading.task_data import Task
 from autograder.intake.marked_cells import Released
 from autograder.intake.submissions import Submission
 from autograder.sandbox.limits import limits_of
@@ -17,7 +19,7 @@ def task(
     level: str,
     accept_weak: bool,
     proven: bool,
-) -> dict:
+) -> Task:
     """What a worker needs to know to grade one submission.
 
     Args:
@@ -45,14 +47,14 @@ def task(
     }
 
 
-def grade_one(task: dict) -> dict:
+def grade_one(task: Task) -> Outcome:
     """The outcome of one task; what the work needs is imported where it is done."""
     from autograder.grading import submission
 
     return submission.grade_one(task)
 
 
-def given_up(task: dict) -> dict:
+def given_up(task: Task) -> Outcome:
     """The outcome where workers died, as often as is tried, while they graded this submission."""
     from autograder.grading import submission
 

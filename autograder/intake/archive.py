@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from autograder.intake.guard import guarded, reason
 
@@ -37,8 +38,8 @@ class Budget:
 class _Sipped(io.FileIO):
     """A file of which nobody gets more at once than an archive's list may take."""
 
-    def read(self, size: int = -1) -> bytes:
-        return super().read(MAX_LIST if size < 0 else min(size, MAX_LIST))
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(MAX_LIST if size is None or size < 0 else min(size, MAX_LIST))
 
 
 class _SippedBytes(io.BytesIO):
@@ -64,7 +65,7 @@ def members(file: Path, order: Callable[[str], tuple | None], budget: Budget, mo
         yield from _inside(opened, order, budget, most, "", 1)
 
 
-def _inside(opened, order: Callable, budget: Budget, most: int, where: str, depth: int) -> Iterator[Member]:
+def _inside(opened: IO[bytes], order: Callable, budget: Budget, most: int, where: str, depth: int) -> Iterator[Member]:
     with zipfile.ZipFile(opened) as archive:
         asked = {one.filename: one for one in archive.infolist() if not one.is_dir() and order(one.filename)}
         for member in sorted(asked.values(), key=lambda one: order(one.filename))[:MEMBERS]:  # of one name the last

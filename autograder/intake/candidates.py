@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from autograder.intake import places
-from autograder.intake.archive import Budget, members
+from autograder.intake.archive import Budget, Member, members
 from autograder.intake.guard import guarded, reason
 
 LOOKED_AT = 40  # notebooks of a submission that are compared
@@ -78,7 +78,7 @@ class Reader:
 
     def _packed(self, file: Path, is_called: bool) -> Iterator[Candidate | None]:
         """What is in an archive; one that is damaged and called a notebook or an archive stands for what it held."""
-        found = []
+        found: list[Member] = []
         budget = Budget(self.left // 2)
         damage = _unpack(file, self.order, budget, found)
         self.left -= self.left // 2 - max(0, budget.left)
@@ -101,7 +101,9 @@ class Reader:
         says = {places.unit_of(part, self.units) for part in parts}
         return not places.is_notebook(path), self.unit not in says, says != {None}, len(parts), path
 
-    def _made(self, file: Path, data, fault: str = "", inside: str = "", packed: float | None = None) -> Candidate:
+    def _made(
+        self, file: Path, data: bytes | None, fault: str = "", inside: str = "", packed: float | None = None
+    ) -> Candidate:
         at = file.relative_to(self.folder if file.is_relative_to(self.folder) else self.home)
         name = f"{at.as_posix()}/{inside}" if inside else at.as_posix()
         says = [places.unit_of(part, self.units) for part in PurePosixPath(name).parts]

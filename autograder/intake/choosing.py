@@ -4,9 +4,13 @@ import calendar
 import os
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import PurePosixPath
+from typing import Any
+
+from nbformat import NotebookNode
 
 from autograder.intake import contents
 from autograder.intake.candidates import Candidate, Reader
@@ -74,7 +78,10 @@ def choose(lying: Places, reader: Reader) -> tuple[Candidate | None, list[str]]:
 
 @guarded(lambda *_: False)
 def _is_begun(candidate: Candidate, unit: str) -> bool:
-    form, notebook = contents.handed_out(unit), parse(candidate.data)[0]
+    form = contents.handed_out(unit)
+    notebook = None if candidate.data is None else parse(candidate.data)[0]
+    if notebook is None:
+        return False
     return not contents.other(notebook, unit, form) and contents.is_begun(notebook, form)
 
 
@@ -87,7 +94,9 @@ def _weighed(found: list[Candidate], reader: Reader) -> list[Weighed]:
     return weighed
 
 
-def _unread(error, candidate: Candidate, unit: str, fault: str = "It is too large to be compared.") -> Weighed:
+def _unread(
+    error: BaseException | None, candidate: Candidate, unit: str, fault: str = "It is too large to be compared."
+) -> Weighed:
     names = contents.handed_out(unit).exercises
     may_hold = candidate.is_meant if candidate.data is None else any(one.encode() in candidate.data for one in names)
     return Weighed(candidate, fault=fault, is_damaged=candidate.is_asked or may_hold)
@@ -105,7 +114,7 @@ def _weigh(candidate: Candidate, unit: str) -> Weighed:
 
 
 @guarded(lambda *_: None)
-def _last_run(notebook) -> float | None:
+def _last_run(notebook: NotebookNode) -> float | None:
     stamps = []
     for cell in notebook.cells:
         colab, lab = cell.metadata.get("executionInfo", {}), cell.metadata.get("execution", {})
@@ -121,14 +130,15 @@ def _newest(equal: list[Weighed]) -> Weighed:
 
     Where only the file's time would tell, the one under its proper name comes first: files get new times when they are copied.
     """
-    for told, apart in (
+    ages: tuple[tuple[Callable[[Weighed], Any], float], ...] = (  # what tells the age, and from which difference on
         (_day, 0),
         (lambda one: one.run, 0),
         (_packed, SAME),
         (_number, 0),
         (_is_asked, 0),
         (_file_time, SAME),
-    ):
+    )
+    for told, apart in ages:
         said = [told(one) for one in equal]
         if len(equal) > 1 and None not in said:
             equal = [

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections import Counter
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -73,7 +74,8 @@ def work(notebook: NotebookNode, form: Form) -> frozenset[str]:
 
     What is marked as the published solution is nobody's work, where it is most of what there is.
     """
-    done, given = set(), set()
+    done: set[str] = set()
+    given: set[str] = set()
     for cell in notebook.cells:
         (given if _SOLUTION in cell.source else done).update(_done_in(cell, form))
     return frozenset(done) if len(done) > len(given) else frozenset()
@@ -84,7 +86,7 @@ def is_begun(notebook: NotebookNode, form: Form) -> bool:
     return any(_done_in(cell, form) for cell in notebook.cells if _SOLUTION not in cell.source)
 
 
-def _done_in(cell: NotebookNode, form: Form) -> set[str]:
+def _done_in(cell: NotebookNode, form: Form) -> Set[str]:
     names, source = _called(cell), cell.source.strip()
     if not source or source in form.sources:
         return set()
@@ -98,7 +100,7 @@ def _called(cell: NotebookNode) -> set[str]:
     return {one for one in (label(cell), *ids(cell)) if isinstance(one, str)}
 
 
-def _solved(source: str, form: Form) -> set[str]:
+def _solved(source: str, form: Form) -> Set[str]:
     if not code.parses(source):
         return {*_DEFINED.findall(source)} & form.exercises
     names = code.finished(source) & form.exercises
@@ -159,7 +161,7 @@ def known(notebook: NotebookNode) -> tuple[str, str]:
         return "assignment", marked.most_common(1)[0][0]
     sources = {cell.source.strip() for cell in notebook.cells if cell.source.strip()}
     counts = {name: len(sources & texts) for name, texts in _documents().items()}
-    best = max(counts, key=counts.get, default=("", ""))
+    best = max(counts, key=lambda name: counts[name], default=("", ""))
     return best if 3 * counts.get(best, 0) >= max(1, len(sources)) else ("", "")
 
 
@@ -172,7 +174,7 @@ def _labels() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def _documents() -> dict[tuple[str, str], set[str]]:
     """The long cells of each lesson and assignment that no other has."""
-    found = {}
+    found: dict[tuple[str, str], Set[str]] = {}
     for unit in settings.units():
         found["lesson", unit] = {source for _, source in _lesson(unit)}
         found["assignment", unit] = handed_out(unit).sources

@@ -1,23 +1,28 @@
 """One guard around whatever is read of a submission: what it makes a reader stumble over becomes a sentence."""
 
 import warnings
+from collections.abc import Callable
 from functools import wraps
+from typing import Any, TypeVar, cast
 
 from autograder.settings import KitError
 
 PASSED = (KitError, KeyboardInterrupt, SystemExit, GeneratorExit)  # they concern the class, or whoever grades it
 
 
-def guarded(otherwise):
+Reading = TypeVar("Reading", bound=Callable)
+
+
+def guarded(otherwise: Callable) -> Callable[[Reading], Reading]:
     """A decorator: where the function raises, whatever it is, `otherwise(error, *arguments)` is returned instead.
 
     A submission can make libraries fail in ways that nobody has listed: too deep, too large, of a number that is none,
     with a warning that has been turned into an error. None of that may stop the others of a class.
     """
 
-    def decorate(read):
+    def decorate(read: Reading) -> Reading:
         @wraps(read)
-        def safely(*arguments):
+        def safely(*arguments: Any) -> Any:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
@@ -27,7 +32,7 @@ def guarded(otherwise):
             except BaseException as error:  # extensions in other languages raise what is no Exception
                 return otherwise(error, *arguments)
 
-        return safely
+        return cast(Reading, safely)
 
     return decorate
 

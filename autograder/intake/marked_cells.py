@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import nbformat
+from nbformat import NotebookNode
 from nbgrader import utils as nbgrader_utils
 from nbgrader.api import Gradebook
 
@@ -72,17 +73,17 @@ def beginning(assignment: nbformat.NotebookNode) -> list[Released]:
     return [Released(cell.id, "code", cell.source, {}) for cell in assignment.cells[:first] if cell.cell_type == "code"]
 
 
-def label(cell) -> str | None:
+def label(cell: NotebookNode) -> str | None:
     marks = cell.metadata.get("nbgrader")
     return marks.get("grade_id") if isinstance(marks, dict) else None
 
 
-def ids(cell) -> tuple:
+def ids(cell: NotebookNode) -> tuple:
     """A cell's id, and where Colab keeps it."""
     return cell.get("id"), cell.metadata.get("id")
 
 
-def at(nb, one: Released) -> list[int]:
+def at(nb: NotebookNode, one: Released) -> list[int]:
     """The places of a released cell: by its label, or for one without by its id, else by its text."""
     if one.metadata:
         return [index for index, cell in enumerate(nb.cells) if label(cell) == one.grade_id]
@@ -100,15 +101,15 @@ def defines(one: Released) -> set:
     return {one.grade_id} if one.metadata["solution"] and not one.metadata["grade"] else set()
 
 
-def defined(cell) -> frozenset:
+def defined(cell: NotebookNode) -> frozenset:
     return code.defined(cell.source) if cell.cell_type == "code" else frozenset()
 
 
-def finished(cell) -> frozenset:
+def finished(cell: NotebookNode) -> frozenset:
     return code.finished(cell.source) if cell.cell_type == "code" else frozenset()
 
 
-def is_locked(cell) -> bool:
+def is_locked(cell: NotebookNode) -> bool:
     marks = cell.metadata.get("nbgrader")
     return isinstance(marks, dict) and bool(marks.get("locked"))
 
@@ -123,8 +124,8 @@ def spoken(one: Released) -> str:
     return one.grade_id if one.metadata["solution"] else f"the text {one.grade_id}"
 
 
-def is_test_of(cell) -> str | None:
+def is_test_of(cell: NotebookNode) -> str | None:
     """The exercise that a cell tests; None for any other cell."""
     if nbgrader_utils.is_grade(cell) and not nbgrader_utils.is_solution(cell):
-        return label(cell).removeprefix(CHECK)
+        return cell.metadata["nbgrader"]["grade_id"].removeprefix(CHECK)
     return None

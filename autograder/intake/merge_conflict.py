@@ -59,5 +59,5 @@ def _work(notebook: dict | None) -> list | None:
     return [(one.get("cell_type"), _text(one.get("source"))) for one in cells if isinstance(one, dict)]
 
 
-def _text(source) -> str:
+def _text(source: object) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source)

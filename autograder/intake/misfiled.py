@@ -43,7 +43,7 @@ def _by_unit(folder: Path) -> list[tuple[str, list[str], str]]:
         which = unit_of(one.name, units()) if one.is_dir(follow_symlinks=False) and not one.name.isdigit() else None
         inner = _entries(Path(one.path)) if which else []
         students = [inside.name for inside in inner if inside.is_dir(follow_symlinks=False)]
-        if students and not any(unit_of(name, units()) for name in students):
+        if which and students and not any(unit_of(name, units()) for name in students):
             found.append((one.name, students, which))
     return found
 

@@ -1,13 +1,14 @@
 """Finds a student's work that does not stand where it belongs: in other cells, in pieces, in checks, in texts."""
 
 import nbformat
+from nbformat import NotebookNode
 
 from autograder.intake.marked_cells import Released, at, defined, defines, finished, is_locked, label, spoken
 from autograder.intake.student_code import parses
 from autograder.settings import CHECK
 
 
-def rescue_from_locked(nb, one: Released, texts: set[str], repairs: list):
+def rescue_from_locked(nb: NotebookNode, one: Released, texts: set[str], repairs: list) -> None:
     """What a student wrote into a cell that is restored later, a check or a question, is kept in a cell before it."""
     if not one.is_locked:
         return
@@ -25,7 +26,7 @@ def rescue_from_locked(nb, one: Released, texts: set[str], repairs: list):
             nb.cells.insert(index + 1, nbformat.v4.new_markdown_cell(cell.source))
 
 
-def adopt_work(nb, released: list[Released], repairs: list):
+def adopt_work(nb: NotebookNode, released: list[Released], repairs: list) -> None:
     """Where only stubs of an exercise are in its cell and the work stands in another, that cell takes its place.
 
     Where the other cell is an exercise's already, only the stub goes.
@@ -47,7 +48,7 @@ def adopt_work(nb, released: list[Released], repairs: list):
             repairs.append(f"The work for {one.grade_id} stood in another cell; it was taken for the exercise's.")
 
 
-def holds_work(cell, one: Released) -> bool:
+def holds_work(cell: NotebookNode, one: Released) -> bool:
     """Whether a cell holds more than the exercise's stub, as it was handed out or in other words."""
     if cell.source.strip() == one.source.strip():
         return False
@@ -57,7 +58,7 @@ def holds_work(cell, one: Released) -> bool:
     return bool(code) and (one.grade_id in finished(cell) or one.grade_id not in defined(cell))
 
 
-def join_split(nb, one: Released, repairs: list):
+def join_split(nb: NotebookNode, one: Released, repairs: list) -> None:
     """An answer that was split in the middle of its code is joined: a piece that is no Python alone, but is together."""
     if not defines(one) or len(places := at(nb, one)) != 1:
         return
@@ -73,7 +74,7 @@ def join_split(nb, one: Released, repairs: list):
         repairs.append(f"The cell for {spoken(one)} had been split; its pieces were joined.")
 
 
-def adopt_answer(nb, one: Released, texts: set[str], repairs: list):
+def adopt_answer(nb: NotebookNode, one: Released, texts: set[str], repairs: list) -> None:
     """A written answer that stands in texts of the student's own, before the next marked cell, is copied to its cell."""
     if not one.is_written or not texts:
         return

@@ -3,8 +3,10 @@
 import json
 import re
 import warnings
+from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 
 from autograder.intake import file_kinds, merge_conflict
 from autograder.intake.guard import guarded, reason
@@ -27,7 +29,7 @@ _FAULTS = (  # of a file, by what reading it raises; the first that fits
 )
 
 
-def _fault(error, data: bytes) -> tuple[None, str, list[str]]:
+def _fault(error: BaseException, data: bytes) -> tuple[None, str, list[str]]:
     """What nbformat and json raise, whatever it is, in a sentence; it is told first what the file is instead of a notebook."""
     if isinstance(error, merge_conflict.Conflicted):
         return None, str(error), []
@@ -69,7 +71,7 @@ def _decode(data: bytes, notes: list[str]) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _loaded(text: str, notes: list[str]):
+def _loaded(text: str, notes: list[str]) -> Any:
     """The JSON at the beginning of a text, without zeros and what follows its end; halves of characters become "?"."""
     try:
         found, _ = json.JSONDecoder().raw_decode(text.replace("\0", "").lstrip())
@@ -108,7 +110,7 @@ def _mended(found: dict) -> nbformat.NotebookNode:
     return nbformat.from_dict(found)
 
 
-def _sound(notebook, notes: list[str]):
+def _sound(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
     """The notebook with each cell in the form, and of the size, that later steps rely on."""
     _drop_outputs(notebook.cells, notes)
     for cell in notebook.cells:
@@ -138,7 +140,7 @@ def _drop_outputs(cells: list, notes: list[str]) -> None:
         )
 
 
-def _bound(notebook, notes: list[str]) -> None:
+def _bound(notebook: NotebookNode, notes: list[str]) -> None:
     """Leaves out cells of a size that nobody writes by hand: they would hold up whoever reads them."""
     kept, total = [], 0
     for cell in notebook.cells:

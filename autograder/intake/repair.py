@@ -3,6 +3,7 @@
 import re
 
 import nbformat
+from nbformat import NotebookNode
 
 from autograder.intake.marked_cells import Released, at, defined, defines, finished, ids, label, spoken
 from autograder.intake.misplaced_work import adopt_answer, adopt_work, holds_work, join_split, rescue_from_locked
@@ -11,7 +12,7 @@ from autograder.settings import CHECK
 _VALID_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 
-def repair(nb, released: list[Released]):
+def repair(nb: NotebookNode, released: list[Released]) -> NotebookNode:
     """A copy of the notebook with each released cell in it once, labelled, in its order, and locked cells as released.
 
     The submission itself is not touched. `metadata.course.repairs` of the copy says what was done, in sentences.
@@ -20,7 +21,7 @@ def repair(nb, released: list[Released]):
     marked = [cell for cell in released if cell.metadata]
     texts = {cell.source.strip() for cell in released if not cell.metadata and cell.cell_type == "markdown"}
     released = [cell for cell in released if cell.metadata or cell.cell_type == "code"]
-    repairs = []
+    repairs: list[str] = []
     _forget_unknown(nb, {cell.grade_id: cell for cell in marked})
     _relabel(nb, marked, repairs)
     for cell in marked:
@@ -42,7 +43,7 @@ def repair(nb, released: list[Released]):
     return nb
 
 
-def _forget_unknown(nb, by_id: dict):
+def _forget_unknown(nb: NotebookNode, by_id: dict) -> None:
     """Drops labels that the assignment does not know, and restores those it does to their released form."""
     for cell in nb.cells:
         if not isinstance(cell.metadata.get("nbgrader", {}), dict) or label(cell) not in by_id:
@@ -51,7 +52,7 @@ def _forget_unknown(nb, by_id: dict):
             cell.metadata["nbgrader"] = nbformat.from_dict(by_id[label(cell)].metadata)
 
 
-def _relabel(nb, released: list[Released], repairs: list):
+def _relabel(nb: NotebookNode, released: list[Released], repairs: list) -> None:
     """Finds cells whose label is gone: by cell id, then by the name they define or check."""
     restored = []
     for one in released:
@@ -68,7 +69,7 @@ def _relabel(nb, released: list[Released], repairs: list):
         repairs.append(f"The label of {which} was missing; it was recognised and restored.")
 
 
-def _most_likely(nb, found: list, one: Released):
+def _most_likely(nb: NotebookNode, found: list, one: Released) -> NotebookNode:
     """Of several cells that may be an exercise's, the last that stands before its check and holds work; else the last."""
     check = f"check({one.grade_id})"
     before = next((index for index, cell in enumerate(nb.cells) if cell.source.strip() == check), len(nb.cells))
@@ -77,12 +78,12 @@ def _most_likely(nb, found: list, one: Released):
     return (worked or early or found)[-1]
 
 
-def _plausible(cell, one: Released) -> bool:
+def _plausible(cell: NotebookNode, one: Released) -> bool:
     """Whether a cell with the right id still is that cell, not one pasted over."""
     return one.cell_type == "markdown" or not defines(one) or defined(cell) & defines(one) != set()
 
 
-def _stands_for(cell, one: Released) -> bool:
+def _stands_for(cell: NotebookNode, one: Released) -> bool:
     if one.is_test:
         return cell.cell_type == "code" and cell.source.strip() == f"check({one.grade_id.removeprefix(CHECK)})"
     if one.metadata["grade"] or one.metadata["locked"]:
@@ -90,7 +91,7 @@ def _stands_for(cell, one: Released) -> bool:
     return bool(defined(cell) & defines(one))
 
 
-def _keep_one(nb, one: Released, repairs: list):
+def _keep_one(nb: NotebookNode, one: Released, repairs: list) -> None:
     """Of several cells with one label, the last that holds work keeps it; untouched copies go.
 
     A written answer that was split is joined again. Code that was split runs piece by piece, as it stands.
@@ -118,7 +119,7 @@ def _keep_one(nb, one: Released, repairs: list):
     repairs.append(f"The cell for {spoken(one)} was there {len(places)} times; {told}.")
 
 
-def _retype(nb, one: Released, repairs: list):
+def _retype(nb: NotebookNode, one: Released, repairs: list) -> None:
     """A cell whose type was changed gets its own back; a test that is no code would run nothing and cost nothing."""
     for index in at(nb, one):
         cell = nb.cells[index]
@@ -128,7 +129,7 @@ def _retype(nb, one: Released, repairs: list):
             repairs.append(f"The cell for {spoken(one)} had become {cell.cell_type}; it is {one.cell_type} again.")
 
 
-def _insert_if_missing(nb, one: Released, before: list[Released], repairs: list):
+def _insert_if_missing(nb: NotebookNode, one: Released, before: list[Released], repairs: list) -> None:
     if at(nb, one):
         return
     places = [index for earlier in before for index in at(nb, earlier)]
@@ -141,7 +142,7 @@ def _insert_if_missing(nb, one: Released, before: list[Released], repairs: list)
         repairs.append(f"The cell for {spoken(one)} had been deleted; it was put back.")
 
 
-def _restore_order(nb, released: list[Released], repairs: list):
+def _restore_order(nb: NotebookNode, released: list[Released], repairs: list) -> None:
     """Released cells that were moved go back to their order, each to a place where one of them stood.
 
     The student's own cells stay where they are.
@@ -155,14 +156,14 @@ def _restore_order(nb, released: list[Released], repairs: list):
     repairs.append("Cells stood in another order than they were handed out in; they were put back into it.")
 
 
-def _restore_locked(nb, one: Released):
+def _restore_locked(nb: NotebookNode, one: Released) -> None:
     """Gives a locked cell its released text."""
     if one.is_locked:
         (index,) = at(nb, one)
         nb.cells[index].source = one.source
 
 
-def _fresh_ids(nb):
+def _fresh_ids(nb: NotebookNode) -> None:
     """Cell ids must be unique and well-formed; marked cells get their label, others keep a valid id of their own."""
     taken = {named for cell in nb.cells if (named := label(cell))}
     for index, cell in enumerate(nb.cells):

@@ -2,7 +2,7 @@
 
 import os
 import unicodedata
-from collections.abc import Container
+from collections.abc import Collection, Container
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ class Class:
     notes: list[str] = field(default_factory=list)
 
 
-def find_all(unit: str, roster: list[str] = (), only: str | None = None, before: Container[str] = ()) -> Class:
+def find_all(unit: str, roster: Collection[str] = (), only: str | None = None, before: Container[str] = ()) -> Class:
     """All submissions of a unit, of everyone who handed in a folder or is on the roster.
 
     Names are compared composed (NFC), without case and without blanks at their ends. The roster's spelling is the
@@ -39,7 +39,10 @@ def find_all(unit: str, roster: list[str] = (), only: str | None = None, before:
         only: this student alone, also where the name is typed in another way.
         before: the students who were graded before; the roster may have lost them, and they are no new ones.
     """
-    rows, notes, new, empty = {}, [], [], []
+    rows: dict[str, Submission] = {}
+    notes: list[str] = []
+    new: list[str] = []
+    empty: list[str] = []
     known = [name for name in roster if is_usable(name)]
     gone = {_key(student) for student in left()}
     for names, folders in _alike(known):
@@ -53,13 +56,13 @@ def find_all(unit: str, roster: list[str] = (), only: str | None = None, before:
         elif known and not names and taken and folders[0] not in before:
             (new if taken[folders[0]].missing == "" else empty).append(folders[0])
         rows |= {student: one for student, one in taken.items() if student not in empty}
-    exactly = {only} & rows.keys() or rows.keys()
-    found = [replace(rows[student], student=student) for student in sorted(exactly)]
-    folders = {student: rows[student].student for student in sorted(exactly)}
-    return Class(found, folders, notes + _strangers(unit, new, empty))
+    exactly = [only] if only in rows else sorted(rows)
+    found = [replace(rows[student], student=student) for student in exactly]
+    theirs = {student: rows[student].student for student in exactly}
+    return Class(found, theirs, notes + _strangers(unit, new, empty))
 
 
-def unusable(roster: list[str] = ()) -> list[str]:
+def unusable(roster: Collection[str] = ()) -> list[str]:
     """The folders and students that are passed over, as text: their names cannot be printed, stored, or used for a folder."""
     known = [name for name in roster if is_usable(name)]
     theirs = {folder for names, folders in _alike(known) if len(names) == len(folders) == 1 for folder in folders}

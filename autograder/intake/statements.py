@@ -37,7 +37,7 @@ class Statement:
     imports: bool = False
 
 
-def _unread(error, source: str) -> tuple[Statement, ...]:
+def _unread(error: BaseException | None, source: str) -> tuple[Statement, ...]:
     binds = frozenset(one or other for one, other in _BOUND.findall(source))
     words = frozenset(re.findall(r"\w+", source))
     return (Statement(source, binds, frozenset(), words, frozenset()),) if source.strip() else ()
@@ -51,12 +51,12 @@ def statements(source: str) -> tuple[Statement, ...]:
     if not parsed:
         return _unread(None, source) if re.search(r"(?m)^\s*[^\s#%!]", source) else ()
     for same_lines in _by_lines(parsed):
-        first, last = _start(same_lines[0]), max(one.end_lineno for one in same_lines)
+        first, last = _start(same_lines[0]), max(map(_end, same_lines))
         read = [_read(one) for one in same_lines]
-        names = [frozenset().union(*sets) for sets in zip(*read)]
+        binds, touches, needs, at_once = (frozenset[str]().union(*sets) for sets in zip(*read))
         text = "\n".join(lines[first - 1 : last])
         if not _MAGIC.match(text):
-            found.append(Statement(text, *names, *_only(same_lines)))
+            found.append(Statement(text, binds, touches, needs, at_once, *_only(same_lines)))
     return tuple(found)
 
 
@@ -69,10 +69,14 @@ def _start(statement: ast.stmt) -> int:
     return min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
 
 
+def _end(statement: ast.stmt) -> int:
+    return statement.end_lineno or statement.lineno
+
+
 def _by_lines(parsed: list[ast.stmt]) -> list[list[ast.stmt]]:
     groups: list[list[ast.stmt]] = []
     for one in parsed:
-        if groups and _start(one) <= max(other.end_lineno for other in groups[-1]):
+        if groups and _start(one) <= max(map(_end, groups[-1])):
             groups[-1].append(one)
         else:
             groups.append([one])
@@ -101,7 +105,8 @@ def _read(statement: ast.stmt) -> tuple[set, set, set, set]:
 
 def _changed(statement: ast.stmt) -> tuple[set, set]:
     """The names into whose objects a statement writes as it is run, and those of whose objects it calls methods."""
-    written, touched, waiting = set(), set(), [statement]
+    written, touched = set(), set()
+    waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):

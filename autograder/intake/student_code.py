@@ -24,7 +24,7 @@ def parse(source: str) -> list[ast.stmt]:
     return _read(source)[0]
 
 
-def _unread(error, source: str) -> tuple[list, frozenset]:
+def _unread(error: BaseException, source: str) -> tuple[list, frozenset]:
     return [], frozenset() if isinstance(error, (SyntaxError, ValueError)) else frozenset(re.findall(r"\w+", source))
 
 
@@ -44,7 +44,8 @@ def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     if plain.count(".") > MAX_NESTING and _CHAIN.search(plain):
         raise RecursionError("a chain of names")
     tree = ast.parse(plain)
-    level, depth = [tree], 0
+    level: list[ast.AST] = [tree]
+    depth = 0
     while level:
         level, depth = [inner for one in level for inner in ast.iter_child_nodes(one)], depth + 1
         if depth > MAX_NESTING:
@@ -64,10 +65,9 @@ def defined(source: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def finished(source: str) -> frozenset[str]:
     """The top-level names that a cell binds to something other than a stub, which raises NotImplementedError or does nothing."""
-    stubs = {statement.name for statement in parse(source) if _is_stub(statement)}
-    return (
-        frozenset(name for statement in parse(source) if not _is_stub(statement) for name in _bound(statement)) - stubs
-    )
+    statements = parse(source)
+    stubs = {name for statement in statements if _is_stub(statement) for name in _bound(statement)}
+    return frozenset(name for statement in statements if not _is_stub(statement) for name in _bound(statement)) - stubs
 
 
 def _is_stub(statement: ast.stmt) -> bool:
@@ -83,7 +83,9 @@ def _is_empty(method: ast.FunctionDef) -> bool:
 
 
 def _calls_parent(node: ast.AST) -> bool:
-    parent = node.func.value if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else None
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
+        return False
+    parent = node.func.value
     called = parent.func if isinstance(parent, ast.Call) and not parent.args else None
     return isinstance(called, ast.Name) and called.id == "super" and node.func.attr == "__init__"
 
@@ -154,7 +156,7 @@ class Notebook:
 
 def _imported(statements: list[ast.stmt]) -> dict[str, str]:
     """What a notebook calls the unwatched libraries and what it imports from them: name there -> name in the library."""
-    found = {}
+    found: dict[str, str] = {}
     for node in (node for statement in statements for node in ast.walk(statement)):
         if isinstance(node, ast.Import):
             found |= {(one.asname or one.name).split(".")[0]: "" for one in node.names if _unwatched(one.name)}
@@ -174,7 +176,8 @@ def _of_libraries(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
         if isinstance(node, ast.Name) and node.id in unwatched:
             found.add(unwatched[node.id])
         elif isinstance(node, ast.Attribute) and node not in seen:  # the last of a chain comes first
-            chain, root = set(), node
+            chain: set[str] = set()
+            root: ast.expr = node
             while isinstance(root, ast.Attribute):
                 chain.add(root.attr)
                 seen.add(root)

@@ -47,7 +47,7 @@ class Submission:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _closed(error, student: str, unit: str) -> Submission:
+def _closed(error: BaseException, student: str, unit: str) -> Submission:
     return Submission(student, unit, malformed=f"The folder handed in cannot be read ({reason(error)}).")
 
 

@@ -69,7 +69,7 @@ class Answer:
         return digest(self.text, self.given, self.score, self.comment)
 
 
-def digest(*what) -> str:
+def digest(*what: object) -> str:
     """A short word that stands for some values, and for no others."""
     return hashlib.sha256(repr(what).encode()).hexdigest()[:16]
 
@@ -168,7 +168,7 @@ def save(unit: str, question: WrittenQuestion, answer: Answer, given: list[float
     write_atomically(_file(unit), json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True))
 
 
-def _file(unit: str):
+def _file(unit: str) -> Path:
     return settings.class_folder() / "marking" / f"{unit}.json"
 
 

@@ -96,7 +96,8 @@ def take(unit: str, question: WrittenQuestion, form: Form) -> tuple[int, dict[st
     Returns:
         how many answers were marked, what was typed and not entered, and how many answers had changed meanwhile.
     """
-    count, left, changed = 0, {}, 0
+    count, changed = 0, 0
+    left: dict[str, list[str]] = {}
     for one in answers(unit, question):
         name = key(one.student)
         told = [form.get(f"{name}.{place}", [""])[0] for place in range(len(question.criteria))]

@@ -1,20 +1,23 @@
 """The kit's engine inside nbgrader's own `autograde`: what reads, repairs and examines there is what `grade` uses."""
 
 from pathlib import Path
+from typing import Any
 
 import nbformat
 from nbconvert.exporters import NotebookExporter
+from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor, SaveAutoGrades
 
 from autograder import settings
 from autograder.gradebook.nbgrader_configuration import gradebook_of
+from autograder.gradebook.outcomes import Outcome
 from autograder.intake.guard import guarded, reason
 
 
 class AnyNotebook(NotebookExporter):
     """Reads what `grade` would read of a submission; what is beyond reading, or another notebook, stands as it was handed out."""
 
-    def from_filename(self, filename: str, resources=None, **kw):
+    def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[NotebookNode, Any]:
         from autograder.intake.notebook_file import parse
 
         data, fault = _bytes(Path(filename), resources["nbgrader"])
@@ -61,19 +64,19 @@ class Repair(NbGraderPreprocessor):
         return repaired, resources
 
 
-def _as_handed_out(released: list, **why):
+def _as_handed_out(released: list, **why: str) -> NotebookNode:
     """What stands for a notebook that is not graded: nothing but what was handed out, and why."""
     made = _repaired(nbformat.v4.new_notebook(), released)
     made.metadata.course = nbformat.from_dict(why)
     return made
 
 
-def _stumbled(error, nb, released: list):
+def _stumbled(error: BaseException, nb: NotebookNode, released: list) -> NotebookNode:
     return _as_handed_out(released, malformed=f"The notebook could not be graded ({reason(error)}).")
 
 
 @guarded(_stumbled)
-def _repaired(nb, released: list):
+def _repaired(nb: NotebookNode, released: list) -> NotebookNode:
     from autograder.intake.repair import repair
 
     return repair(nb, released)
@@ -130,7 +133,7 @@ class SaveMarks(SaveAutoGrades):
             self.gradebook.db.commit()
 
 
-def _keep(unit: str, outcome: dict) -> None:
+def _keep(unit: str, outcome: Outcome) -> None:
     """Notes the outcome where `report` and `feedback` look for it; nbgrader itself enters it into the gradebook."""
     from autograder.gradebook.store import save_results
     from autograder.grading.fingerprint import fingerprint

@@ -23,6 +23,8 @@ class Collect(ExchangeCollect):
     handed in before moves to the class's folder `earlier`.
     """
 
+    src_records: list[dict]  # which nbgrader's `init_src` finds
+
     def init_src(self):
         self._students, self._told = set(roster()), set()
         super().init_src()
@@ -112,7 +114,8 @@ class ReleaseFeedback(ExchangeReleaseFeedback):
 
 @guarded(lambda *_: "")
 def _secret(file: Path) -> str:
-    return read(file)[0].decode()
+    data, _ = read(file)
+    return "" if data is None else data.decode()
 
 
 def _handed_in(student: str, unit: str) -> list[str]:

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 
@@ -11,6 +12,7 @@ from autograder.bank import catalogue
 from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.files import write_atomically
 from autograder.gradebook.marks import Total, lateness, totals
+from autograder.gradebook.outcomes import Outcome, Record
 from autograder.gradebook.store import load_results
 from autograder.grading.examined import GRADED, MISSING, UNJUDGED
 from autograder.grading.journal import load_outcomes
@@ -69,13 +71,13 @@ def _as_csv(found: dict) -> str:
     return out.getvalue()
 
 
-def _points(record: dict) -> float | str:
+def _points(record: Record) -> float | str:
     if not record:
         return ""
     return record["points"] if record["max_points"] else "" if record["problem"] else "✓"
 
 
-def summary(unit: str, records: list[dict], pseudonyms: bool = False, only: Section | None = None) -> dict:
+def summary(unit: str, records: list[Record], pseudonyms: bool = False, only: Section | None = None) -> dict:
     """What the report says, as plain data.
 
     Args:
@@ -91,7 +93,7 @@ def summary(unit: str, records: list[dict], pseudonyms: bool = False, only: Sect
         records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
         records.sort(key=lambda one: one["student"])  # the order of the names would tell them
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
-    by_student = defaultdict(list)
+    by_student: dict[str, list[Record]] = defaultdict(list)
     for one in records:
         by_student[one["student"]].append(one)
     students = _students(unit, by_student, called, pseudonyms)
@@ -154,14 +156,14 @@ def _copies(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
     return sorted(rows, key=lambda row: (not row["identical"], -row["share"], -row["count"], row["names"]))
 
 
-def _nameless(record: dict, name: str) -> dict:
+def _nameless(record: Record, name: str) -> dict:
     """What is left of a record: repairs and messages name files and quote code, and both may name students."""
     count = len(record["repairs"])
     said = (record["misconception"] or record["problem"] or "right").replace("_", " ")
     return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": said}
 
 
-def _students(unit: str, rows: dict[str, list[dict]], called: dict[str, str], pseudonyms: bool) -> list[dict]:
+def _students(unit: str, rows: dict[str, list[Record]], called: dict[str, str], pseudonyms: bool) -> list[dict]:
     """The students' lines: what was graded, what the gradebook holds, and, without pseudonyms, name and section."""
     where = {} if pseudonyms else sections()  # a small section would tell who is who
     full = {} if pseudonyms else {one.id: one.name for one in class_list()}
@@ -177,7 +179,7 @@ def _students(unit: str, rows: dict[str, list[dict]], called: dict[str, str], ps
     ]
 
 
-def _student(name: str, row: list[dict]) -> dict:
+def _student(name: str, row: list[Record]) -> dict:
     return {
         "name": name,
         "row": row,
@@ -204,7 +206,7 @@ def _held(unit: str, called: dict[str, str]) -> dict[str, tuple[Total | None, fl
     }
 
 
-def _in_gradebook(row: list[dict], held: tuple[Total | None, float]) -> dict:
+def _in_gradebook(row: list[Record], held: tuple[Total | None, float]) -> dict:
     """Points after a late penalty, by hand and by machine; of how many that are graded so far; how many are open."""
     found, penalty = held
     if not found:
@@ -212,7 +214,7 @@ def _in_gradebook(row: list[dict], held: tuple[Total | None, float]) -> dict:
     return {"total": found.points, "of": found.most - found.open, "open": found.open, "penalty": penalty}
 
 
-def _exercise(name: str, records: list[dict], students: list[dict], outcomes: dict) -> dict:
+def _exercise(name: str, records: list[Record], students: list[dict], outcomes: Mapping[str, Outcome]) -> dict:
     """Difficulty (share of the points earned; for a stretch, of those right), discrimination, and how long it took to run."""
     own = [one for one in records if one["exercise"] == name]
     right, most = {one["student"]: float(one["problem"] is None) for one in own}, sum(one["max_points"] for one in own)
@@ -231,13 +233,13 @@ def _exercise(name: str, records: list[dict], students: list[dict], outcomes: di
     }
 
 
-def _unfinished(records: list[dict], exercises: list[str]) -> list[dict]:
+def _unfinished(records: list[Record], exercises: list[str]) -> list[dict]:
     """The exercises that students left as they were handed out, with how many."""
     left = Counter(one["exercise"] for one in records if one["problem"] == UNFINISHED)
     return [{"exercise": name, "students": left[name]} for name in exercises if left[name]]
 
 
-def _silent_checks(records: list[dict], exercises: list[str]) -> list[dict]:
+def _silent_checks(records: list[Record], exercises: list[str]) -> list[dict]:
     """The checks that nobody failed who attempted the exercise: too easy, or no longer needed."""
     found = []
     for name in exercises:

@@ -8,6 +8,7 @@ from pathlib import Path
 from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.marks import totals
+from autograder.gradebook.outcomes import Record
 from autograder.gradebook.store import load_results, results_file
 from autograder.grading.examined import MISSING
 from autograder.intake.lms.sections import Section, find_section
@@ -54,13 +55,13 @@ def write_course_report(pseudonyms: bool = False, section: str | None = None) ->
     return write_atomically(page, shown)
 
 
-def _records(unit: str, only: Section | None) -> list[dict]:
+def _records(unit: str, only: Section | None) -> list[Record]:
     if not results_file(unit).exists():
         return []
     return [one for one in load_results(unit) if only is None or one["student"] in only.students]
 
 
-def course(results: Mapping[str, list[dict]], about: Mapping[str, Student], pseudonyms: bool = False) -> dict:
+def course(results: Mapping[str, list[Record]], about: Mapping[str, Student], pseudonyms: bool = False) -> dict:
     """What the report says, as plain data.
 
     Args:

@@ -149,7 +149,9 @@ def _graded(unit: str, only: Section | None) -> dict[str, Marks]:
     found = marks(unit)
     if not found:
         raise settings.KitError(f"{unit} has no marks yet: run `python -m autograder grade {unit}`.")
-    found = {student: one for student, one in found.items() if only is None or student in only.students}
+    if only is None:
+        return found
+    found = {student: one for student, one in found.items() if student in only.students}
     if not found:
         raise settings.KitError(f"{unit}: nobody of section {only.name} has marks yet.")
     return found

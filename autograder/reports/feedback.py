@@ -9,6 +9,7 @@ from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.marks import Total, totals
 from autograder.gradebook.nbgrader_configuration import checked, configuration
+from autograder.gradebook.outcomes import Record
 from autograder.gradebook.store import course_directory, graded_file, load_results, quiet
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
@@ -23,7 +24,7 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
     Raises:
         KitError: the unit is not graded yet, or nobody of that name was.
     """
-    by_student: dict[str, list] = {}
+    by_student: dict[str, list[Record]] = {}
     for record in load_results(unit):
         by_student.setdefault(record["student"], []).append(record)
     if only is not None and only not in by_student:
@@ -36,7 +37,7 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
     return [_page(unit, student, records, held.get(student)) for student, records in wanted.items()]
 
 
-def _page(unit: str, student: str, records: list[dict], total: Total | None) -> Path:
+def _page(unit: str, student: str, records: list[Record], total: Total | None) -> Path:
     file = settings.class_folder() / "feedback" / student / unit / f"{unit}.html"
     if records[0]["state"] not in (MISSING, MALFORMED, WRONG_NOTEBOOK) and graded_file(student, unit).exists():
         if _whole_page(unit, student):
@@ -46,7 +47,7 @@ def _page(unit: str, student: str, records: list[dict], total: Total | None) -> 
     return write_atomically(file, _short_page(unit, student, records, total))
 
 
-def _short_page(unit: str, student: str, records: list[dict], total: Total | None) -> str:
+def _short_page(unit: str, student: str, records: list[Record], total: Total | None) -> str:
     """What there is to say where no notebook was graded: each sentence once, and the gradebook's points."""
     total = total or Total(sum(one["points"] for one in records), sum(one["max_points"] for one in records), 0.0)
     return render(
@@ -64,7 +65,7 @@ def _short_page(unit: str, student: str, records: list[dict], total: Total | Non
     )
 
 
-def _without_name(record: dict) -> str:
+def _without_name(record: Record) -> str:
     return record["message"].removeprefix("✗ ").removeprefix(f"{record['exercise']} · ")
 
 

@@ -2,17 +2,20 @@
 
 import re
 import textwrap
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import nbformat
 from nbconvert.exporters import HTMLExporter
 from nbconvert.exporters.exporter import Exporter
+from nbformat import NotebookNode
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 from pygments.lexers import PythonLexer
 
 from autograder import settings
 from autograder.gradebook.marks import Standing, standing
+from autograder.gradebook.outcomes import Record
 from autograder.gradebook.store import load_results, results_file
 from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import CHECK
@@ -57,7 +60,7 @@ class FeedbackPage(HTMLExporter):
         return page(nb, resources.get("nbgrader", {})), resources
 
 
-def page(nb, about: dict) -> str:
+def page(nb: NotebookNode, about: dict) -> str:
     """The page of one graded notebook.
 
     Args:
@@ -68,7 +71,7 @@ def page(nb, about: dict) -> str:
     now = standing(unit, student) if student else Standing()
     released = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
     parts = parts_of(nb, records, now.waiting, nbformat.read(released, as_version=4) if released.exists() else nb)
-    first = next(iter(records.values()), {})
+    first = next(iter(records.values()), None)
     return render(
         "feedback.html",
         unit=unit,
@@ -80,20 +83,22 @@ def page(nb, about: dict) -> str:
         open=sum(one.most for one in parts if one.state == "open"),
         penalty=about.get("late_penalty", 0),
         late=now.late,
-        repairs=first.get("repairs", []),
+        repairs=first.get("repairs", []) if first else [],
         styles={kind: HtmlFormatter(style=style).get_style_defs(".code") for kind, style in STYLES.items()},
         messages=[],
     )
 
 
-def _records(unit: str, student: str) -> dict[str, dict]:
+def _records(unit: str, student: str) -> dict[str, Record]:
     """exercise -> what grading found."""
     if not results_file(unit).exists():
         return {}
     return {one["exercise"]: one for one in load_results(unit) if one["student"] == student}
 
 
-def parts_of(nb, records: dict[str, dict], waiting: frozenset[str], released) -> list[Part]:
+def parts_of(
+    nb: NotebookNode, records: Mapping[str, Record], waiting: frozenset[str], released: NotebookNode
+) -> list[Part]:
     """The exercises and questions of a graded notebook, in its order.
 
     Args:
@@ -106,19 +111,20 @@ def parts_of(nb, records: dict[str, dict], waiting: frozenset[str], released) ->
         name = marks.get("grade_id", "")
         if marks.get("grade") and marks.get("solution"):
             answer = as_html(cell.source, cell.get("attachments", {}))
-            parts.append(_part(cell, name, {}, tasks.get(name), answer, waiting))
+            parts.append(_part(cell, name, None, tasks.get(name), answer, waiting))
         elif marks.get("solution"):
             work[name] = cell.source
         elif marks.get("grade") and name.startswith(CHECK):
             exercise = name.removeprefix(CHECK)
             code = coloured(work.get(exercise, ""))
-            parts.append(_part(cell, exercise, records.get(exercise, {}), tasks.get(name), code, waiting))
+            parts.append(_part(cell, exercise, records.get(exercise), tasks.get(name), code, waiting))
     return parts
 
 
-def _tasks(released) -> dict:
+def _tasks(released: NotebookNode) -> dict[str, NotebookNode | None]:
     """The marked cells of a notebook -> the text cell with a heading that stands above each."""
-    found, task = {}, None
+    found: dict[str, NotebookNode | None] = {}
+    task: NotebookNode | None = None
     for cell in released.cells:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("grade"):
@@ -130,10 +136,12 @@ def _tasks(released) -> dict:
     return found
 
 
-def _part(cell, name: str, record: dict, task, work: str, waiting: frozenset[str]) -> Part:
+def _part(
+    cell: NotebookNode, name: str, record: Record | None, task: NotebookNode | None, work: str, waiting: frozenset[str]
+) -> Part:
     marks = cell.metadata.nbgrader
     points, most = marks.get("score") or 0, marks.get("points") or 0
-    said = record.get("message", "")
+    said = record.get("message", "") if record else ""
     if not said and cell.cell_type == "code":
         said = "".join(one.get("text", "") for one in cell.outputs)
     heading, text = _apart(task.source if task else "")
@@ -144,7 +152,7 @@ def _part(cell, name: str, record: dict, task, work: str, waiting: frozenset[str
     else:
         state = "right" if points >= most else "partly" if points else "wrong"
     shown = as_html(text, task.get("attachments", {}) if task else {})
-    folded = state == "right" or record.get("problem") == UNFINISHED
+    folded = state == "right" or record is not None and record.get("problem") == UNFINISHED
     return Part(name, heading, state, points, most, _body(said), marks.get("comment") or "", work, shown, folded)
 
 
@@ -156,7 +164,7 @@ def _apart(text: str) -> tuple[str, str]:
     return heading.strip(), after or before
 
 
-def _title(nb) -> str:
+def _title(nb: NotebookNode) -> str:
     found = (cell.source.partition("\n")[0] for cell in nb.cells if cell.source.startswith("# "))
     return next(found, "").lstrip("# ")
 
@@ -168,7 +176,7 @@ def _body(message: str) -> str:
     return re.sub(r"(?<=[^\n]{45})\n(?=[^\s·])", " ", text)
 
 
-def _as_it_stands(error, source: str) -> str:
+def _as_it_stands(error: BaseException, source: str) -> str:
     return render("code.html", source=source)
 
 

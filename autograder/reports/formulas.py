@@ -3,9 +3,12 @@
 import base64
 import logging
 import re
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from html import escape
+
+import numpy as np
 
 from autograder.intake.guard import guarded
 
@@ -42,14 +45,16 @@ def drawn(tex: str, displayed: bool) -> str | None:
     texts, tables = _apart(_BARE.sub(_braced, _AROUND.sub(" ", tex) if displayed else tex))
     if displayed:
         texts = [text.replace("&", " ").replace(r"\frac", r"\dfrac") for text in texts]
-    pieces = [piece for text, table in zip(texts, [*tables, ("", "")]) for piece in (*_lines(text), *_table(*table))]
-    if None in pieces or not any("<img" in piece for piece in pieces):
+    around = zip(texts, [*tables, ("", "")])
+    drawings = [piece for text, table in around for piece in (*_lines(text), *_table(*table))]
+    pieces = [piece for piece in drawings if piece is not None]
+    if len(pieces) < len(drawings) or not any("<img" in piece for piece in pieces):
         return None
     whole = re.sub("(?:<br>)+", "<br>", "".join(pieces)).removeprefix("<br>").removesuffix("<br>")
     return f'<span class="formula">{whole}</span>' if displayed else whole
 
 
-def _braced(found) -> str:
+def _braced(found: re.Match[str]) -> str:
     return "\\" + (found[1] or found[4]) + "".join(f"{{{one}}}" for one in (found[2], found[3], found[5]) if one)
 
 
@@ -59,7 +64,7 @@ def _apart(tex: str) -> tuple[list[str], list[tuple[str, str]]]:
     return parts[::3], list(zip(parts[1::3], parts[2::3]))
 
 
-def _lines(tex: str):
+def _lines(tex: str) -> Iterator[str | None]:
     """Pictures of lines, with breaks between them."""
     for number, line in enumerate(_LINES.split(tex)):
         if number:
@@ -68,7 +73,7 @@ def _lines(tex: str):
             yield picture(" ".join(line.split()))
 
 
-def _table(kind: str, content: str):
+def _table(kind: str, content: str) -> Iterator[str | None]:
     """A matrix or cases, which matplotlib does not know, as a table of pictures, of spans, since a <table> ends its paragraph."""
     if content:
         rows = [[picture(cell.strip()) for cell in row.split("&")] for row in _LINES.split(content) if row.strip()]
@@ -123,7 +128,7 @@ def _refusing_letters_without_a_font():
         log.removeHandler(refusal)
 
 
-def _outline(points, codes) -> str:
+def _outline(points: np.ndarray, codes: np.ndarray) -> str:
     """The outline of letters, as an SVG path; upwards is downwards there."""
     parts, index = [], 0
     while index < len(codes):

@@ -17,7 +17,7 @@ def _environment() -> Environment:
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
 
 
-def render(template: str, **values) -> str:
+def render(template: str, **values: object) -> str:
     """A page from a template of `templates/`."""
     return _environment().get_template(template).render(**values)
 

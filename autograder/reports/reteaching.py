@@ -19,7 +19,7 @@ def link(section: str, page: Path) -> str:
     """
     said = _SAID.fullmatch(section.strip())
     unit = next((one for one in settings.units() if said and one[:2] == said[1]), None)
-    if not unit:
+    if not said or not unit:
         return ""
     chapter = settings.BOOK / "notebooks" / f"{unit}.html"
     if chapter.exists():

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from autograder.bank import catalogue
+from autograder.gradebook.outcomes import Record
 
 # What one explanation would mend, by the names that the mistakes have; a mistake of no family is one by itself.
 _FAMILIES = {
@@ -57,14 +58,14 @@ def family(misconception: str) -> str:
     return next(found, misconception.replace("_", " "))
 
 
-def returning(results: Mapping[str, Iterable[dict]], most: int) -> tuple[list[Returning], int]:
+def returning(results: Mapping[str, Iterable[Record]], most: int) -> tuple[list[Returning], int]:
     """The misconceptions that come back, those first that most students have again, and how many more there are.
 
     Args:
         results: the records of each unit, in the order of the units.
         most: so many are told at most.
     """
-    seen: dict[str, list[tuple[str, dict]]] = defaultdict(list)
+    seen: dict[str, list[tuple[str, Record]]] = defaultdict(list)
     for unit, records in results.items():
         for one in records:
             if one["misconception"]:
@@ -83,10 +84,10 @@ def returning(results: Mapping[str, Iterable[dict]], most: int) -> tuple[list[Re
 
 
 def _told(
-    name: str, again: tuple[str, ...], where: Mapping[str, set[str]], found: list[tuple[str, dict]], units: list[str]
+    name: str, again: tuple[str, ...], where: Mapping[str, set[str]], found: list[tuple[str, Record]], units: list[str]
 ) -> Returning:
-    kinds = Counter((one["exercise"], one["misconception"]) for _, one in found)
-    names = Counter(one["misconception"].replace("_", " ") for _, one in found)
+    kinds = Counter((one["exercise"], one["misconception"] or "") for _, one in found)
+    names = Counter((one["misconception"] or "").replace("_", " ") for _, one in found)
     return Returning(
         name,
         tuple(one for one, _ in names.most_common()),
@@ -98,7 +99,7 @@ def _told(
     )
 
 
-def _reread(record: dict) -> str:
+def _reread(record: Record) -> str:
     said = re.search(r'reread (lesson \d\d, "[^"\n]*")', record["message"])
     return said[1] if said else ""
 

@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import nh3
 from bs4 import BeautifulSoup
 from jinja2 import pass_context
+from jinja2.runtime import Context
 from nbconvert.filters.markdown_mistune import IPythonRenderer, MarkdownWithMath
 from nbconvert.preprocessors.sanitize import SanitizeHTML
 
@@ -40,7 +41,7 @@ def clean_once(html: str) -> str:
 
 
 @pass_context
-def markdown2html(context, source: str) -> str:
+def markdown2html(context: Context, source: str) -> str:
     """The filter that nbconvert's templates call for a Markdown cell.
 
     Links lead to pages and addresses alone; pictures that would be fetched from elsewhere, by which a reader could be
@@ -59,7 +60,7 @@ def as_html(source: str, attachments: dict) -> str:
     return _rendered(source, attachments)
 
 
-def _as_it_stands(error, source: str, attachments: dict) -> str:
+def _as_it_stands(error: BaseException, source: str, attachments: dict) -> str:
     return f"<pre>{escape(source)}</pre>"
 
 
@@ -95,11 +96,11 @@ def _filled(html: str) -> str:
     """Clean HTML with formulas drawn, and with words for pictures that would have to be fetched."""
     page = BeautifulSoup(html, features="html.parser")
     for picture in page.select("img"):
-        if not PICTURE.fullmatch(picture.get("src", "")):
+        if not PICTURE.fullmatch(str(picture.get("src", ""))):
             picture.replace_with(f"[picture {picture.get('alt', '')}: {picture.get('src', '')}]")
     for formula in page.select("span.math")[:MOST_FORMULAS]:
-        if picture := drawn(formula.get_text().strip("$"), "displayed" in formula["class"]):
-            formula.replace_with(BeautifulSoup(picture, features="html.parser"))
+        if drawing := drawn(formula.get_text().strip("$"), "displayed" in formula["class"]):
+            formula.replace_with(BeautifulSoup(drawing, features="html.parser"))
     return str(page)
 
 

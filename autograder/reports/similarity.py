@@ -55,7 +55,7 @@ def similar_pairs(unit: str, students: list[str]) -> list[AlikePair]:
 
 
 @guarded(lambda *_: set())
-def _own(file: Path, released) -> set[int]:
+def _own(file: Path, released: nbformat.NotebookNode) -> set[int]:
     """The fingerprints of the code in a notebook that was not handed out: of cells that are no checks, nor as released."""
     if not file.exists():
         return set()

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from autograder.gradebook.marks import Total
+from autograder.gradebook.outcomes import Record
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 
 LAST = 3  # units by which one sees who is falling behind
@@ -65,7 +66,7 @@ class InCourse:
 
 
 def in_course(
-    results: Mapping[str, Iterable[dict]], totals: Mapping[str, Mapping[str, Total]]
+    results: Mapping[str, Iterable[Record]], totals: Mapping[str, Mapping[str, Total]]
 ) -> tuple[list[InCourse], dict[str, float]]:
     """The students in the order of their names, and the median share of each unit among those who handed in.
 
@@ -75,7 +76,7 @@ def in_course(
     """
     found: dict[str, InCourse] = {}
     for unit, records in results.items():
-        rows: dict[str, list[dict]] = {}
+        rows: dict[str, list[Record]] = {}
         for one in records:
             rows.setdefault(one["student"], []).append(one)
         for student, row in rows.items():
@@ -98,7 +99,7 @@ def _median(unit: str, everyone: list[InCourse]) -> float:
     return median(there) if there else 0.0
 
 
-def _in_unit(row: list[dict], total: Total | None) -> InUnit:
+def _in_unit(row: list[Record], total: Total | None) -> InUnit:
     states = {one["state"] for one in row}
     state = MISSING if states == {MISSING} else "unread" if states <= {MALFORMED, WRONG_NOTEBOOK} else ""
     if total:

@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 import nbformat
 
 from autograder.bank import catalogue
+from autograder.gradebook.outcomes import Record
 from autograder.gradebook.store import graded_file
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
@@ -16,7 +17,7 @@ _NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, UNFINISHED, "graded_earlier") 
 EXCERPTS, LONGEST = 2, 1_200  # how many students' code is shown for a mistake, and characters of each
 
 
-def topics(unit: str, records: list[dict], quarter: dict[str, tuple[float, ...]], open_names: bool) -> list[dict]:
+def topics(unit: str, records: list[Record], quarter: dict[str, tuple[float, ...]], open_names: bool) -> list[dict]:
     """Misconceptions and other problems by how many students have them, most first, each with its sentence.
 
     What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
@@ -25,7 +26,7 @@ def topics(unit: str, records: list[dict], quarter: dict[str, tuple[float, ...]]
         quarter: each student's shares of the four quarters of the class.
         open_names: whether names, messages and code may be shown.
     """
-    having: dict[tuple[str, str], list[dict]] = defaultdict(list)
+    having: dict[tuple[str, str], list[Record]] = defaultdict(list)
     for one in records:
         if one["problem"] not in _NOT_TAUGHT:
             having[one["exercise"], one["misconception"] or one["problem"]].append(one)
@@ -57,7 +58,7 @@ def _body(message: str) -> list[str]:
     return [line.strip() for line in message.splitlines()[1:]]
 
 
-def _sample(found: list[dict]) -> str:
+def _sample(found: list[Record]) -> str:
     """What one of the students is told, where the mistake has no sentence of its own."""
     for one in found:
         lines = [line for line in _body(one["message"]) if line and not line.startswith("reread")]
@@ -66,7 +67,7 @@ def _sample(found: list[dict]) -> str:
     return ""
 
 
-def _reread(found: list[dict]) -> str:
+def _reread(found: list[Record]) -> str:
     """The lesson's section that most of the students are sent to."""
     said = Counter(
         line.partition("reread ")[2] for one in found for line in _body(one["message"]) if "reread lesson" in line
@@ -74,7 +75,7 @@ def _reread(found: list[dict]) -> str:
     return said.most_common(1)[0][0] if said else ""
 
 
-def _excerpts(unit: str, exercise: str, found: list[dict]) -> list[str]:
+def _excerpts(unit: str, exercise: str, found: list[Record]) -> list[str]:
     """How the mistake looks in the code of some students who are not named, the shortest first."""
     codes = {code for one in found[:20] if (code := _code(unit, exercise, one["student"]))}
     return sorted(codes, key=len)[:EXCERPTS]

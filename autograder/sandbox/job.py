@@ -10,12 +10,14 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from autograder import settings
 from autograder.sandbox.levels import Warm
 from autograder.sandbox.limits import Limits
 from utils.checking.observing.refusals import CONFINED
-from utils.checking.records import bounded_text, unpack_observation
+from utils.checking.packs.packing import bounded_text, unpack_observation
+from utils.checking.records import Observation
 
 MAX_BYTES = 32_000_000  # that a job's process may send
 MAX_OUTPUTS = 60  # of one cell
@@ -43,16 +45,28 @@ class Run:
         lost: whether the sandbox itself was gone.
     """
 
-    outputs: dict = field(default_factory=dict)
-    observations: dict = field(default_factory=dict)
-    seconds: dict = field(default_factory=dict)
-    confined: dict = field(default_factory=dict)
+    outputs: dict[int, list[dict]] = field(default_factory=dict)
+    observations: dict[str, list[Observation]] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    confined: dict[int, dict] = field(default_factory=dict)
     reached: int = 0
     how: str = KILLED
     why: str = ""
-    fatal: dict = field(default_factory=dict)
-    hung: frozenset = frozenset()
+    fatal: dict[int, str] = field(default_factory=dict)
+    hung: frozenset[int] = frozenset()
     lost: bool = False
+
+
+class JobCell(TypedDict, total=False):
+    """One step of a job: `source` to run, or the `exercise` whose object is observed at this point.
+
+    Of code, `pictures` says whether to draw what it shows, and `own` names the exercise that the assignment has the cell for.
+    """
+
+    source: str
+    exercise: str
+    pictures: bool
+    own: str
 
 
 class Job:
@@ -68,7 +82,7 @@ class Job:
         self.lost = False
         self._start({})
 
-    def _start(self, fatal: dict) -> None:
+    def _start(self, fatal: dict[int, str]) -> None:
         self.fatal, self.nonce = fatal, secrets.token_hex(16)
         left = max(1.0, self.deadline - time.monotonic())
         self.give_up = time.monotonic() + left + 15  # the watcher ends the job earlier; this is for a watcher gone
@@ -233,6 +247,6 @@ def _output(item: dict) -> dict:
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
-def _plain(text) -> str:
+def _plain(text: object) -> str:
     """Text that can be written to a file: half a character becomes a question mark."""
     return str(text).encode("utf-8", "replace").decode()

@@ -14,6 +14,7 @@ from contextlib import suppress
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
+from typing import TextIO
 
 from autograder import settings
 from autograder.sandbox.inside import disk, landlock, syscalls
@@ -38,7 +39,10 @@ class Warm:
 
     def __init__(self, level: str):
         self.level = level
-        self.folder, self.lock = (None, None) if level == BUBBLEWRAP else _scratch_folder()
+        self.folder: str | None = None
+        self.lock: TextIO | None = None
+        if level != BUBBLEWRAP:
+            self.folder, self.lock = _scratch_folder()
         plan = {"level": level, "readable": readable(), "scratch": self.folder or _SCRATCH, "writable": _writable()}
         self.said = tempfile.TemporaryFile()
         self.channel, theirs = socket.socketpair()
@@ -81,6 +85,7 @@ class Warm:
         self.said.close()
         if self.folder:
             disk.remove(Path(self.folder))
+        if self.lock:
             self.lock.close()
 
     def _receive(self) -> bytes:
@@ -90,7 +95,7 @@ class Warm:
             return b""
 
 
-def _scratch_folder():
+def _scratch_folder() -> tuple[str, TextIO]:
     """A new folder for jobs' scratch folders, and the lock that says it is in use; those of dead graders are removed."""
     for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         with suppress(OSError), open(left / ".lock") as lock:

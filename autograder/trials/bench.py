@@ -80,9 +80,9 @@ def _row(what: str, name: str, seconds: float) -> str:
     return f"{what + ' ' + name:<44} {seconds:>8.2f} {BOUNDS[what]:>6}{over}"
 
 
-def _self_check(exercise: declaration.Exercise):
-    from autograder.bank.audit.auditing import examine
+def _self_check(exercise: declaration.Exercise) -> None:
     from utils.check import all_exercises
+    from utils.checking.concluding import examine
 
     examine(all_exercises()[exercise.name], exercise.reference)
 

@@ -116,7 +116,7 @@ def grade_class(folder: Path, workers: int) -> Measured:
     return Measured(seconds, watch.end(), took[round(0.95 * (len(took) - 1))], scores, states)
 
 
-def grade_sample(folder: Path, submitted: Path, students: list[str]) -> tuple[float, dict[str, float]]:
+def grade_sample(folder: Path, submitted: Path, students: list[str]) -> tuple[float, dict[str, float | None]]:
     """Grades some of a class with stock nbgrader, from the command line; returns seconds and scores."""
     stock_course(folder)
     for student in students:

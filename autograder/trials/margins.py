@@ -109,6 +109,7 @@ def table(rows: Iterable[Margin], below: float = 0.1) -> str:
         lines.append(f"| {unit} | {len(own)} | {len(held)} | {len(near)} |")
     weak = [row for row in rows if row.held < row.runs]
     lines += ["", *(f"- ✗ {row.unit}: holds in {row.held} of {row.runs}: `{row.text}`" for row in weak)]
-    close = sorted((row for row in rows if row not in weak and (row.least or 1) < below), key=lambda row: row.least)
+    close = [row for row in rows if row not in weak and (row.least or 1) < below]
+    close.sort(key=lambda row: row.least or 1)
     lines += [f"- {row.unit}: {row.least:.1%}: `{row.text}`" for row in close]
     return "\n".join(lines).rstrip() + "\n"

@@ -13,7 +13,7 @@ WRITTEN = (
 )
 
 
-def sample_class(released, solved) -> dict[str, str | None]:
+def sample_class(released: nbformat.NotebookNode, solved: nbformat.NotebookNode) -> dict[str, str | None]:
     """The sample submissions: student -> the text of the notebook handed in, None where none was.
 
     Args:
@@ -24,7 +24,7 @@ def sample_class(released, solved) -> dict[str, str | None]:
         cell.id: _unmarked(cell.source) for cell in solved.cells if cell.metadata.get("nbgrader", {}).get("solution")
     }
 
-    def notebook(**changes) -> nbformat.NotebookNode:
+    def notebook(**changes: str) -> nbformat.NotebookNode:
         """The assignment filled with the solution, in which `changes` replaces the cells named."""
         filled = nbformat.from_dict(released)
         for cell in filled.cells:
@@ -32,7 +32,7 @@ def sample_class(released, solved) -> dict[str, str | None]:
                 cell.source = changes.get(cell.id, WRITTEN if cell.cell_type == "markdown" else sources[cell.id])
         return filled
 
-    def edited(**edits) -> str:
+    def edited(**edits: tuple[str, str]) -> str:
         """The solution with one piece of text replaced in each cell named; the piece must be there."""
         changes = {}
         for name, (old, new) in edits.items():
@@ -90,28 +90,28 @@ def _unmarked(source: str) -> str:
     )
 
 
-def _find(notebook, grade_id: str) -> int:
+def _find(notebook: nbformat.NotebookNode, grade_id: str) -> int:
     return next(
         i for i, cell in enumerate(notebook.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id
     )
 
 
-def _delete_check(notebook):
+def _delete_check(notebook: nbformat.NotebookNode) -> None:
     del notebook.cells[_find(notebook, "check_attention_scores")]
 
 
-def _duplicate_cell(notebook):
+def _duplicate_cell(notebook: nbformat.NotebookNode) -> None:
     place = _find(notebook, "attention_scores")
     notebook.cells.insert(place + 1, nbformat.from_dict(notebook.cells[place]))
 
 
-def _edit_check(notebook):
+def _edit_check(notebook: nbformat.NotebookNode) -> None:
     stub = "def stable_softmax(e, dim=-1):\n    return e"
     notebook.cells[_find(notebook, "stable_softmax")].source = stub
     notebook.cells[_find(notebook, "check_stable_softmax")].source = "print('all checks passed')"
 
 
-def _strip_labels(notebook):
+def _strip_labels(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         cell.metadata.pop("nbgrader", None)
 

@@ -12,6 +12,7 @@ import os
 import sys
 from contextlib import redirect_stdout
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import jupytext
 
@@ -39,7 +40,7 @@ class _Watching(ast.NodeTransformer):
     def __init__(self):
         self.texts: list[str] = []
 
-    def visit_Assert(self, node: ast.Assert):
+    def visit_Assert(self, node: ast.Assert) -> ast.Expr:
         key = ast.Constant(len(self.texts))
         self.texts.append(ast.unparse(node.test))
         test = _Comparisons(key).visit(node.test)
@@ -50,7 +51,7 @@ class _Comparisons(ast.NodeTransformer):
     def __init__(self, key: ast.Constant):
         self.key = key
 
-    def visit_Compare(self, node: ast.Compare):
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
         if not all(type(one) in _OPERATORS for one in node.ops):
             return node
@@ -61,13 +62,14 @@ class _Comparisons(ast.NodeTransformer):
 
 def watched(code: list[str]) -> list[Seen]:
     """What the assertions of some cells say when they are run in one namespace."""
-    watching, seen = _Watching(), {}
+    watching = _Watching()
+    seen: dict[int, Seen] = {}
     by_name = {kind.__name__: made for kind, made in _OPERATORS.items()}
 
     def of(key: int) -> Seen:
         return seen.setdefault(key, Seen(watching.texts[key]))
 
-    def compared(key: int, kinds: tuple, numbers: tuple):
+    def compared(key: int, kinds: tuple, numbers: tuple) -> Any:
         one, held = of(key), True
         for kind, left, right in zip(kinds, numbers, numbers[1:]):
             distance = _distance(left, right)
@@ -76,7 +78,7 @@ def watched(code: list[str]) -> list[Seen]:
             held = held & by_name[kind](left, right) if held is not True else by_name[kind](left, right)
         return held
 
-    def held(key: int, test) -> None:
+    def held(key: int, test: object) -> None:
         one = of(key)
         one.held = one.held and bool(test)
 
@@ -87,7 +89,7 @@ def watched(code: list[str]) -> list[Seen]:
     return [seen[key] for key in sorted(seen)]
 
 
-def _distance(left, right) -> float | None:
+def _distance(left: object, right: object) -> float | None:
     """How far two numbers are from being equal, as a share of the larger; of tensors that of the nearest pair."""
     import torch
 
@@ -103,13 +105,13 @@ def _shifted(by: int) -> None:
     """From now on a seed of torch stands for other random numbers; data that Python draws stay as they are."""
     import torch
 
-    usual, generator = torch.manual_seed, torch.Generator
+    usual = torch.manual_seed
 
-    class Generator(generator):
+    class Generator(torch.Generator):
         def manual_seed(self, seed):
             return super().manual_seed(seed + by)
 
-    torch.manual_seed, torch.Generator = lambda seed: usual(seed + by), Generator
+    vars(torch).update(manual_seed=lambda seed: usual(seed + by), Generator=Generator)
     torch.random.manual_seed = torch.manual_seed
 
 
@@ -120,7 +122,8 @@ def main(twin: str, run: str) -> None:
     _shifted(STEP * int(run))
     from utils.figures import explorers, plots
 
-    plots.show = plots.publish = lambda *_, **__: None
+    plots.show = lambda *_, **__: None
+    plots.publish = lambda *_, **__: None
     explorers.explore = lambda *_, **__: None
     os.chdir(settings.LESSONS)
     code = [cell.source for cell in cells if "setup" not in cell.metadata.get("tags", [])]

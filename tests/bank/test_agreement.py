@@ -11,7 +11,7 @@ import pytest
 from autograder.bank import freezing
 from autograder.bank.agreement import differences
 from utils.checking.packs.packed_exercise import spread_arrays
-from utils.checking.records import pack, unpack_value
+from utils.checking.packs.packing import pack, unpack_value
 
 UNIT, EXERCISE = "07_masking", "MaskedMultiHeadAttention"
 OTHER_PROCESSOR = {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"}

@@ -6,8 +6,8 @@ import pytest
 from answers import BANK, answers_to
 
 from autograder.bank import catalogue
-from autograder.bank.audit.auditing import examine
 from autograder.bank.freezing import freeze
+from utils.checking.concluding import examine
 
 pytestmark = pytest.mark.slow
 

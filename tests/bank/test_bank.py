@@ -179,7 +179,7 @@ def test_the_linter_sees_saturation():
 def test_equal_seeds_give_equal_cases_and_others_differ():
     one = catalogue.find_exercise("attention_scores")
     from autograder.bank.cases.drawing import draw
-    from utils.checking.records import pack
+    from utils.checking.packs.packing import pack
 
     assert pack(draw(one, "a", True)) == pack(draw(one, "a", True))
     assert pack(draw(one, "a", True)) != pack(draw(one, "b", True))

@@ -7,13 +7,12 @@ import torch
 from torch import nn
 
 from autograder.bank import catalogue
-from autograder.bank.audit.auditing import examine
 from autograder.bank.cases.conditions import CONDITIONS
 from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.bank.declaration import parts
 from autograder.bank.freezing import freeze
-from utils.checking.explaining.choice import OF_GRADIENTS
-from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
+from utils.checking.concluding import examine
+from utils.checking.messages.conditions import UNDER, under
 
 
 def attend(Q, X):
@@ -123,10 +122,8 @@ def test_what_is_wrong_under_a_condition_is_caught_under_it(condition):
         assert any(verdict.condition == condition for verdict in failed), [verdict.property for verdict in failed]
         if {verdict.condition for verdict in failed} == {condition} and condition in UNDER:
             said = " ".join(result.message.split())
-            words = (UNDER_GRADIENT if result.problem in OF_GRADIENTS else UNDER).get(condition, "")
-            known = " ".join(words.split())
-            near_enough = known.replace("the right result;", "a result that is near enough;")
-            assert known in said or near_enough in said or "it fails exactly where" in said
+            known = [under(condition, result.problem.of_gradients, near_enough) for near_enough in (False, True)]
+            assert any(" ".join(one.split()) in said for one in known) or "it fails exactly where" in said
 
 
 def test_a_condition_is_examined_on_every_exercise_that_does_not_waive_it():

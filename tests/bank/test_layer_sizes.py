@@ -11,10 +11,10 @@ from conftest import plain
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from autograder.bank import catalogue, freezing, symbolic_sizes
-from autograder.bank.audit.auditing import examine
+from autograder.bank import catalogue, freezing
 from autograder.bank.declaration import Case, exercise
 from autograder.bank.layer_sizes import tell
+from utils.checking.concluding import examine
 
 CHOICES = [dict(zip("DVH", numbers)) for numbers in [(5, 7, 3), (8, 6, 4), (9, 11, 2)]]
 
@@ -62,12 +62,12 @@ class Toy(nn.Module):
 
 TEXTS = {
     "gated": "nn.Linear(D, int(8*D/3))",
-    "fraction_first": "nn.Linear(D, int(8/3*D), bias=False)",
+    "fraction_first": "nn.Linear(D, int(2/3*4*D), bias=False)",
     "summed": "nn.Linear(D + V, 2*D)",
     "named": "nn.Linear(in_features=max(D, V), out_features=min(D, 2*V)**2)",
-    "bracketed": "nn.Linear(D*(D + V), D*(V//2) - (D - V) + ceil(D/2))",
+    "bracketed": "nn.Linear(D*(D + V), D*(V//2) - (D - V) + math.ceil(D/2))",
     "in_sixteens": "nn.Linear(D, 16*((int(8*D/3) + 15)//16))",
-    "added_up": "nn.Linear(D + V, D*V)",
+    "added_up": "nn.Linear(sum([D, V]), math.prod([D, V]))",
     "embedding": "nn.Embedding(V, -(-D//2), padding_idx=0)",
     "rnn": "nn.GRU(D, D//2, batch_first=True)",
     "norm": "nn.LayerNorm((D,))",
@@ -125,34 +125,134 @@ def test_one_choice_of_numbers_is_enough(told):
     assert {name: once.layers[name] for name in told.layers if name in once.layers} == told.layers
 
 
+@pytest.mark.parametrize("numbers", [(7, 4, 2), (10, 3, 5), (12, 12, 1)])
+def test_a_text_makes_what_the_module_has_for_numbers_that_were_not_tried(told, numbers):
+    build = dict(zip("DVH", numbers))
+    module, scope = Toy(**build), {"nn": nn, "math": math, "Block": Block, **build}
+    for name, text in told.layers.items():
+        if not text.startswith("nn.Parameter ") and int(name.partition("heads.")[2] or 0) < build["H"]:
+            assert shapes(eval(text, scope)) == shapes(module.get_submodule(name)), text
+    for name, shape in shapes(module).items():
+        assert eval(told.shapes[name], scope) == shape, name
+
+
+def shapes(module):
+    return {name: list(parameter.shape) for name, parameter in module.named_parameters()}
+
+
+class Based(nn.Module):
+    def __init__(self, size, factor=2):
+        super().__init__()
+        self.size = size
+        self.based = nn.Linear(size, factor * size)
+
+
+WIDTH, SHARED = 64, {"bias": False}
+
+
+class Wordy(Based):
+    DEPTH = 5
+
+    def __init__(self, D: int, V: int, hidden: int | None = None):
+        super().__init__(D + V, factor=3)
+        if hidden is None:
+            hidden = 4 * D
+        self.hidden: int = hidden
+        wider = hidden
+        wider += V
+        sizes = [D, wider]
+        self.over = nn.Linear(*sizes)
+        self.left, self.right = (nn.Linear(D, wider, bias=False) for _ in range(2))
+        self.known = nn.Linear(self.size, WIDTH, **SHARED)
+        self.deep = nn.ModuleList(nn.Linear(D, self.hidden) for _ in range(self.DEPTH))
+        self.taken = nn.Linear(self.over.out_features, 1).requires_grad_(False)
+        self.either = nn.Linear(D, V or 3)
+        self.block = Block(D, 2 * D)
+
+
+def test_local_names_bases_and_constants_are_written_out():
+    assert tell(Wordy, [dict(D=5, V=7), dict(D=8, V=6)]).layers == {
+        "based": "nn.Linear(D + V, 3*(D + V))",
+        "over": "nn.Linear(D, 4*D + V)",
+        "left": "nn.Linear(D, 4*D + V, bias=False)",
+        "right": "nn.Linear(D, 4*D + V, bias=False)",
+        "known": "nn.Linear(D + V, 64, bias=False)",
+        "deep": "nn.ModuleList([nn.Linear(D, 4*D) for _ in range(5)])",
+        **{f"deep.{index}": "nn.Linear(D, 4*D)" for index in range(5)},
+        "taken": "nn.Linear(4*D + V, 1)",
+        "either": "nn.Linear(D, V)",
+        "block": "Block(D, 2*D)",
+        "block.scale": "nn.Parameter of shape [D]",
+        "block.up": "nn.Linear(D, 2*D)",
+        "block.down": "nn.Linear(2*D, D)",
+        "block.dropout": "nn.Dropout(0.1)",
+    }
+
+
+def test_a_setting_that_shows_in_no_shape_is_told_of_the_right_layer():
+    class Two(nn.Module):
+        def __init__(self, D):
+            super().__init__()
+            self.before = nn.TransformerEncoderLayer(2 * D, 2, D, norm_first=True)
+            self.after = nn.TransformerEncoderLayer(2 * D, 2, D)
+            self.dropped = nn.Dropout(0.2)
+
+    assert tell(Two, [dict(D=4), dict(D=6)]).layers == {
+        "before": "nn.TransformerEncoderLayer(2*D, 2, D, norm_first=True)",
+        "after": "nn.TransformerEncoderLayer(2*D, 2, D)",
+        "dropped": "nn.Dropout(0.2)",
+    }
+
+
 def test_a_size_that_a_helper_computes_is_found_among_the_sizes_or_refused():
     class Found(nn.Module):
         def __init__(self, D, V):
             super().__init__()
             self.out = nn.Linear(widest(D, D + V), int_of(8 * D / 3))
+            self.rounded = nn.Linear(D, rounded_up(8 * D / 3, 16))
 
     class Lost(nn.Module):
         def __init__(self, D, V):
             super().__init__()
-            self.out = nn.Linear(D, rounded_up(8 * D / 3, 16))
+            self.out = nn.Linear(D, power_of_two(V))
+
+    class InABlock(nn.Module):
+        def __init__(self, D, V):
+            super().__init__()
+            self.block = Block(D, 2 * D)
+            self.block.down = nn.Linear(2 * D, power_of_two(V))
+
+    class Appended(nn.Module):
+        def __init__(self, D, V):
+            super().__init__()
+            self.layers = nn.ModuleList()
+            for _ in range(V):
+                self.layers.append(nn.Linear(D, D))
 
     choices = [dict(D=number, V=number + 2) for number in (5, 8, 30)]
-    assert tell(Found, choices).layers == {"out": "nn.Linear(D + V, int(8*D/3))"}
+    assert tell(Found, choices).layers == {
+        "out": "nn.Linear(D + V, int(8*D/3))",
+        "rounded": "nn.Linear(D, 16*((int(8*D/3) + 16 - 1)//16))",
+    }
     with pytest.raises(
         RuntimeError, match=r"Lost\.out: a size in it differs from case to case.*Compute it in an __init__"
     ):
         tell(Lost, choices)
+    with pytest.raises(RuntimeError, match=r"InABlock\.block: a size in it"):
+        tell(InABlock, choices)
+    with pytest.raises(RuntimeError, match=r"Appended\.layers: .*make a list of layers at once: nn\.ModuleList\("):
+        tell(Appended, choices)
+
+
+def power_of_two(number):
+    power = 1
+    while power < number:
+        power *= 2
+    return power
 
 
 def int_of(number):
     return int(number)
-
-
-def test_a_size_is_the_number_wherever_one_is_asked_for():
-    D = symbolic_sizes.traced(6, "D")
-    assert D == 6 and isinstance(D, int) and f"{D}" == "6" and [0] * D == [0] * 6 and torch.zeros(D, 2).shape == (6, 2)
-    assert (D > 5, hash(D), D**-1, round(D / 4, 1), divmod(D, 4)) == (True, hash(6), 6**-1, 1.5, (1, 2))
-    assert torch.equal(D / 4 * torch.ones(2), torch.full((2,), 1.5))
 
 
 def test_looking_at_a_module_leaves_torch_and_its_random_numbers_as_they_were():
@@ -263,5 +363,7 @@ def test_no_layer_of_the_bank_is_told_in_numbers_of_a_case(name):
     for text in [*frozen.layers.values(), *frozen.shapes.values()]:
         assert all(int(digits) <= 3 or digits in fixed for digits in re.findall(r"(?<!\w)\d+(?!\*)", text)), text
     for case in freezing._graded_cases(one):
+        for parameter, shape in shapes(one.reference(**case.build)).items():
+            assert eval(frozen.shapes[parameter], dict(case.build)) == shape
         assert case.weights.keys() <= frozen.shapes.keys()
         assert {parameter.partition(".")[0] for parameter in case.weights} <= frozen.layers.keys()

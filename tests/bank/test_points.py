@@ -6,14 +6,14 @@ import pytest
 import torch
 
 from autograder.bank import catalogue
-from autograder.bank.audit.auditing import examine
 from autograder.bank.cases.conditions import CONDITIONS
 from autograder.bank.cases.drawing import SCALE, VISIBLE_SEED, draw
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze, frozen_exercise
 from autograder.bank.practice import written
-from utils.checking.judging.judge import earned, judge
-from utils.checking.judging.verdict import ROBUSTNESS
+from utils.checking.concluding import examine
+from utils.checking.judging.judge import judge
+from utils.checking.judging.points import ROBUSTNESS, earned
 from utils.checking.records import DrawnCase, Failure, FrozenCase, Observation
 
 EXERCISES = [one for unit in catalogue.units().values() for one in unit]
@@ -26,7 +26,7 @@ def failing_under(exercise, fails) -> float:
     cases = [FrozenCase(replace(one, raises="Right"), RIGHT) for one in draw(exercise, "a class", grading=True)]
     frozen = frozen_exercise(exercise, cases)
     seen = [WRONG if fails(one.case) else Observation() if one.case.elsewhere else RIGHT for one in cases]
-    verdicts = [judge(frozen, one, came, tell=False) for one, came in zip(cases, seen)]
+    verdicts = [judge(frozen, one, came) for one, came in zip(cases, seen)]
     assert [not verdict.passed for verdict in verdicts] == [fails(one.case) for one in cases]
     return sum(earned(frozen, verdicts).values()) / exercise.max_points
 

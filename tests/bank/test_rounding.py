@@ -5,10 +5,10 @@ import pytest
 from torch import nn
 
 from autograder.bank import catalogue, rounding
-from autograder.bank.audit.auditing import examine
 from autograder.bank.cases.drawing import draw
 from autograder.bank.freezing import allow_for_rounding, expect, freeze, freeze_case
 from autograder.bank.rounding import MARGIN
+from utils.checking.concluding import examine
 from utils.checking.judging.judge import judge
 from utils.checking.observing.observe import observe
 

@@ -7,7 +7,8 @@ from conftest import plain
 
 from autograder.grading import newer_python
 from autograder.grading.examined import GRADED, UNJUDGED, Examined
-from utils.checking.judging.verdict import Result, Verdict
+from utils.checking.judging.problems import Problem
+from utils.checking.judging.verdict import Result
 
 HERE = "{}.{}".format(*sys.version_info)
 NEXT = "3.99.1"
@@ -20,8 +21,8 @@ SOURCES = {
 
 
 def failed(message="✗ attention_scores · x", passed=False):
-    verdict = Verdict("x", "result", None if passed else "missing_object", "", "", ())
-    result = Result("attention_scores", 2.0 * passed, 2.0, verdict.problem, None, message, (verdict,))
+    problem = None if passed else Problem.MISSING_OBJECT
+    result = Result("attention_scores", 2.0 * passed, 2.0, problem, None, message, ())
     return Examined("attention_scores", GRADED, result)
 
 

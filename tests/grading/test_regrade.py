@@ -32,7 +32,7 @@ def course(tmp_path_factory):
     with _gradebook(copy) as gradebook:
         gradebook.find_grade("written_scaling", UNIT, UNIT, "forbidden-call").manual_score = 1.5
         gradebook.db.commit()
-    source = copy.folder / "autograder" / "exercises" / f"unit_{UNIT}" / "softmax.py"
+    source = copy.folder / "autograder" / "exercises" / f"unit_{UNIT}" / "stable_softmax.py"
     text = source.read_text(encoding="utf-8")
     assert BEFORE in text
     source.write_text(text.replace(BEFORE, AFTER), encoding="utf-8")

@@ -8,7 +8,7 @@ from torch.testing import assert_close
 from transformers import GPT2Config, GPT2LMHeadModel, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from autograder.bank.catalogue import find_exercise
-from autograder.exercises.unit_11_language_models.byte_pairs import drawn_merges
+from autograder.exercises.unit_11_language_models._shared import drawn_merges
 
 V, N, D, H, L = 23, 11, 12, 3, 2
 

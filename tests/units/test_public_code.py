@@ -11,9 +11,9 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
+from utils.checking.concluding import examine
 
 SEEDS = ("public", "code")
 

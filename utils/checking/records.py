@@ -1,13 +1,11 @@
-"""The data that flows from a case to a verdict, and its form as plain JSON (no pickle anywhere)."""
+"""The data that flows from a case to a verdict. How it is written as JSON is in `utils.checking.packs.packing`."""
 
-import base64
-import re
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
-from functools import lru_cache
+import builtins
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-FAILURE = ("stage", "type", "text", "line", "where", "bases")
 MAX_TEXT = 4000  # characters of one text, and members of one list, that are taken over from a student's process
 MAX_OUTPUTS, MAX_DIMENSIONS = 16, 64
 UNDECIDED = "undecided"  # the structure of what could not be seen
@@ -22,7 +20,7 @@ class Helper:
     """
 
     helper: str
-    arguments: dict
+    arguments: dict[str, np.ndarray]
     limit: int = 0
 
 
@@ -63,11 +61,11 @@ class DrawnCase:
 
     property: str
     part: str
-    inputs: dict
-    symbols: dict = field(default_factory=dict)
-    sizes: dict = field(default_factory=dict)
-    build: dict | None = None
-    weights: dict = field(default_factory=dict)
+    inputs: dict[str, Any]
+    symbols: dict[str, str] = field(default_factory=dict)
+    sizes: dict[str, Any] = field(default_factory=dict)
+    build: dict[str, Any] | None = None
+    weights: dict[str, np.ndarray] = field(default_factory=dict)
     condition: str = ""
     layout: str = ""
     precision: str = ""
@@ -76,32 +74,32 @@ class DrawnCase:
     coarse: bool = False
     extreme: bool = False
     by: str = ""
-    gradient: tuple = ()
+    gradient: tuple[int, ...] = ()
     once: bool = False
     single: bool = False
     tolerance: float = 0.0
-    gradient_tolerances: dict = field(default_factory=dict)
+    gradient_tolerances: dict[str, float] = field(default_factory=dict)
     rows: float = 0.0
     raises: str = ""
-    bounds: dict = field(default_factory=dict)
+    bounds: dict[str, int] = field(default_factory=dict)
     starts: str = ""
 
     def __post_init__(self):
         """Weights are arrays: numpy's arithmetic makes a number of a parameter that has no axis."""
         object.__setattr__(self, "weights", {name: np.asarray(weight) for name, weight in self.weights.items()})
 
-    @property
+    @builtins.property  # `property` is a field here
     def plain(self) -> bool:
         """Whether an author declared the case for students to see, and it is about results, not about what is kept."""
         return not self.condition and "kept" not in self.bounds
 
-    @property
+    @builtins.property
     def given_sizes(self) -> dict[str, int]:
         """The sizes of axes, and the whole numbers among the inputs."""
         numbers = {name: one for name, one in self.inputs.items() if isinstance(one, int) and not isinstance(one, bool)}
         return {**self.sizes, **numbers}
 
-    @property
+    @builtins.property
     def arrays(self) -> list[np.ndarray]:
         """All arrays of the case: inputs, those that helpers are built from, and weights."""
         given = [*self.inputs.values(), *self.weights.values()]
@@ -119,10 +117,21 @@ class Output:
     kind: str  # "tensor", "ndarray", or a type's name
     dtype: str = ""
     device: str = ""
-    shape: tuple = ()
+    shape: tuple[int, ...] = ()
     values: np.ndarray | None = None
     sketch: np.ndarray | None = None
     carries_gradient: bool = False
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The numbers of a result that has some, as those of a reference have.
+
+        Raises:
+            ValueError: it has none.
+        """
+        if self.values is None:
+            raise ValueError(f"a {self.kind} of shape {self.shape} without numbers")
+        return self.values
 
 
 @dataclass(frozen=True)
@@ -145,18 +154,24 @@ class Observation:
     """What a student's object did with one case. Plain data: judging it runs none of the student's code."""
 
     structure: str = ""  # "tensor", "tuple", "list", "NoneType", ... : the type that was returned
-    outputs: tuple = ()
+    outputs: tuple[Output, ...] = ()
     failure: Failure | None = None
-    changed: tuple = ()  # names of the inputs or weights that came back modified, and of networks that did not come back
-    called: tuple = ()  # names of the torch functions that ran
-    gradients: dict = field(default_factory=dict)  # name -> array, or None where no gradient arrived
-    asking: tuple = ()  # names of parameters that ask for a gradient, and that none reached
+    changed: tuple[
+        str, ...
+    ] = ()  # names of the inputs or weights that came back modified, and of networks that did not come back
+    called: tuple[str, ...] = ()  # names of the torch functions that ran
+    gradients: dict[str, np.ndarray | None] = field(
+        default_factory=dict
+    )  # name -> array, or None where no gradient arrived
+    asking: tuple[str, ...] = ()  # names of parameters that ask for a gradient, and that none reached
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
     overwritten: bool = False  # what an earlier call had given was changed by a later one
     asked_only: bool = False  # it failed, and would not have if no gradient had been asked for
-    made: dict = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
-    starts: dict = field(default_factory=dict)  # name -> what a parameter holds in a new module: see `DrawnCase.starts`
+    made: dict[str, int] = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
+    starts: dict[str, str] = field(
+        default_factory=dict
+    )  # name -> what a parameter holds in a new module: see `DrawnCase.starts`
     device: str = "cpu"  # where the inputs were
     there: "Observation | None" = None  # what came on a GPU, where that differs from what came on the CPU
 
@@ -171,8 +186,15 @@ class FrozenCase:
 
     case: DrawnCase
     expected: Observation
-    mistakes: dict = field(default_factory=dict)  # misconception -> Observation, None where it gives what is expected
-    units: tuple = ()
+    mistakes: dict[str, Observation | None] = field(
+        default_factory=dict
+    )  # misconception -> Observation, None where it gives what is expected
+    units: tuple[np.ndarray, ...] = ()
+
+    @property
+    def is_sketched(self) -> bool:
+        """Whether of some result a sketch alone is known, as of large ones in a self-check."""
+        return any(one.sketch is not None for one in self.expected.outputs)
 
 
 @dataclass(frozen=True)
@@ -181,143 +203,22 @@ class FrozenExercise:
 
     name: str
     unit: str
-    sections: dict  # part -> the lesson's section to reread
+    sections: dict[str, str]  # part -> the lesson's section to reread
     is_module: bool
-    parameters: tuple  # of the function, or of forward
-    constructor: tuple
-    outputs: tuple  # (name, symbolic shape) pairs
+    parameters: tuple[str, ...]  # of the function, or of forward
+    constructor: tuple[str, ...]
+    outputs: tuple[tuple[str, str], ...]  # (name, symbolic shape) pairs
     formula: str
-    forbidden: tuple
-    layers: dict  # of a module, by name: "nn.Linear(D_X, D_Q)"; those inside of others too: "mlp.0"
-    points: dict  # part -> points
-    misconceptions: dict  # name -> the sentence a student reads
-    cases: tuple
-    invented: tuple = ()  # of the misconceptions those that nobody declared: a change of an input, a weight or a result
+    forbidden: tuple[str, ...]
+    layers: dict[str, str]  # of a module, by name: "nn.Linear(D_X, D_Q)"; those inside of others too: "mlp.0"
+    points: dict[str, int]  # part -> points
+    misconceptions: dict[str, str]  # name -> the sentence a student reads
+    cases: tuple[FrozenCase, ...]
+    invented: tuple[
+        str, ...
+    ] = ()  # of the misconceptions those that nobody declared: a change of an input, a weight or a result
     examined: int = 0  # how many properties grading examines
-    shapes: dict = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
-    zeros: tuple = ()  # names of the outputs whose zeros are exact
-    taught: tuple = ()  # names of the conditions that belong to the idea
-
-
-def pack(value):
-    """Turns records, arrays and containers into what `json` can write."""
-    if isinstance(value, np.ndarray):
-        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-        return {
-            "array": value.dtype.name,
-            "shape": list(value.shape),  # that of `little` is [1] for a single number
-            "data": base64.b64encode(little.tobytes()).decode(),
-        }
-    if isinstance(value, np.generic):
-        return value.item()
-    if is_dataclass(value):
-        held = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
-        return {name: pack(one) for name, one, default in held if isinstance(one, np.ndarray) or one != default}
-    if isinstance(value, dict):
-        return {str(key): pack(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [pack(item) for item in value]
-    return value
-
-
-@lru_cache
-def _defaults(record: type) -> tuple[tuple[str, object], ...]:
-    """The fields of a record, and what each holds if nothing is given."""
-    return tuple(
-        (one.name, one.default_factory() if one.default_factory is not MISSING else one.default)
-        for one in fields(record)
-    )
-
-
-def unpack_value(value):
-    """The array, number, string or Helper that `pack` wrote.
-
-    Raises:
-        ValueError: an array's declared size and its bytes disagree, its type is not numeric, or it is too large.
-    """
-    if isinstance(value, dict) and "helper" in value:
-        return Helper(value["helper"], _values(value["arguments"]), value.get("limit", 0))
-    if not (isinstance(value, dict) and "array" in value):
-        return value
-    dtype = np.dtype(value["array"])
-    shape = tuple(int(n) for n in value["shape"])
-    if len(shape) > MAX_DIMENSIONS:
-        raise ValueError("an array with more dimensions than there can be")
-    if dtype.kind not in "fiub" or any(n < 0 for n in shape):
-        raise ValueError("an array with a type or shape that cannot be")
-    data = base64.b64decode(value["data"], validate=True)
-    count = 1
-    for n in shape:
-        count *= n
-    if count > MAX_VALUES or count * dtype.itemsize != len(data):
-        raise ValueError("an array whose size and data disagree")
-    return np.frombuffer(data, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)
-
-
-def unpack_array(data):
-    return None if data is None else np.asarray(unpack_value(data))
-
-
-def _values(mapping: dict) -> dict:
-    return {bounded_text(name): unpack_value(item) for name, item in mapping.items()}
-
-
-def unpack_case(data: dict) -> DrawnCase:
-    """A DrawnCase from its JSON form."""
-    return DrawnCase(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
-
-
-def unpack_observation(data: dict) -> Observation:
-    """An Observation from its JSON form; raises ValueError, KeyError, TypeError or AttributeError on anything else."""
-    failure = data.get("failure")
-    return Observation(
-        structure=bounded_text(data.get("structure", "")),
-        outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())[:MAX_OUTPUTS]),
-        failure=failure and _unpack_failure(failure),
-        changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
-        called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
-        gradients=_values(data.get("gradients", {})),
-        asking=tuple(bounded_text(name) for name in data.get("asking", ())[:MAX_TEXT]),
-        backward=bounded_text(data.get("backward", "")),
-        unstable=bool(data.get("unstable", False)),
-        overwritten=bool(data.get("overwritten", False)),
-        asked_only=bool(data.get("asked_only", False)),
-        made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
-        starts={bounded_text(name): bounded_text(held) for name, held in data.get("starts", {}).items()},
-        device=bounded_text(data.get("device", "cpu")),
-        there=unpack_observation({**data["there"], "there": None}) if data.get("there") else None,
-    )
-
-
-def _unpack_failure(data: dict) -> Failure:
-    return Failure(
-        **{name: bounded_text(data.get(name, "")) for name in FAILURE},
-        own=bool(data.get("own")),
-        helper=bool(data.get("helper")),
-    )
-
-
-def bounded_text(value) -> str:
-    """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
-    text = str(value)[:MAX_TEXT]
-    if not text.isprintable():
-        text = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)
-    return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", text) if "0x" in text else text
-
-
-def _unpack_output(data: dict) -> Output:
-    shape = data.get("shape", ())
-    if len(shape) > MAX_DIMENSIONS:
-        raise ValueError("an array with more dimensions than there can be")
-    values = unpack_array(data.get("values"))
-    if values is not None and values.shape != tuple(shape):
-        raise ValueError("numbers of another shape than is declared")
-    return Output(
-        kind=bounded_text(data["kind"]),
-        carries_gradient=bool(data.get("carries_gradient", False)),
-        dtype=bounded_text(data.get("dtype", "")),
-        device=bounded_text(data.get("device", "")),
-        shape=tuple(int(n) for n in shape),
-        values=values,
-        sketch=unpack_array(data.get("sketch")),
-    )
+    shapes: dict[str, str] = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
+    zeros: tuple[str, ...] = ()  # names of the outputs whose zeros are exact
+    taught: tuple[str, ...] = ()  # names of the conditions that belong to the idea
+    is_hidden: bool = False  # no message may show the cases' numbers

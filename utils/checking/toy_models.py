@@ -1,8 +1,11 @@
 """Things that an exercise's function is given to work with, besides tensors: built from a case's numbers."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
+from typing import Any
 
+import numpy as np
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -195,20 +198,21 @@ class ToyCachedDecoder:
             q, k, v = (X @ W).chunk(3, dim=-1)
             keys.append(k)
             values.append(v)
-            if K is not None:
+            if K is not None and V is not None:
                 k, v = torch.cat([K[:, layer], k], dim=1), torch.cat([V[:, layer], v], dim=1)  # [B, m + n, D]
             E = (q @ k.mT * scale - far).masked_fill(hidden, lowest)  # [B, n, m + n]
             X = torch.tanh(X + E.softmax(dim=-1) @ v)
         return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
 
-    def _refuse_others(self, tokens, positions, mask, K, V) -> None:
+    def _refuse_others(self, tokens: Any, positions: Any, mask: Any, K: Any, V: Any) -> None:
         given = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
         shapes = {name: tuple(one.shape) if isinstance(one, Tensor) else None for name, one in given.items()}
-        if len(shapes["tokens"] or ()) != 2 or 0 in shapes["tokens"]:
+        size = shapes["tokens"]
+        if size is None or len(size) != 2 or 0 in size:
             raise ValueError(
                 f"the decoder's tokens are [B, n], of each line one at least; it was given {_said(tokens)}"
             )
-        B, n = shapes["tokens"]
+        B, n = size
         m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
         cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
         for name, one in {"K": K, "V": V}.items():
@@ -264,9 +268,12 @@ class ToyTranslator:
                 " whole memory once, before the loop, and give K and V to each step"
             )
         self.rows += len(memory)
-        return (memory @ self.C[:, D:]).chunk(2, dim=-1)
+        K, V = (memory @ self.C[:, D:]).chunk(2, dim=-1)
+        return K, V
 
-    def step(self, y: Tensor, K: Tensor, V: Tensor, mask: Tensor, cache) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    def step(
+        self, y: Tensor, K: Tensor, V: Tensor, mask: Tensor, cache: tuple[Tensor, Tensor] | None
+    ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         self._refuse_others(y, K, V, mask, cache)
         self.asked, self.steps = self.asked + len(y), self.steps + 1
         self.begun += len(y) * (cache is None)
@@ -298,7 +305,7 @@ class ToyTranslator:
         X = torch.tanh(X + scores.softmax(dim=-1) @ V)
         return (X @ self.U)[:, 0] + self.b, (k, v)
 
-    def _refuse_others(self, y, K, V, mask, cache) -> None:
+    def _refuse_others(self, y: Any, K: Any, V: Any, mask: Any, cache: Any) -> None:
         if not isinstance(y, Tensor) or y.ndim != 1 or y.is_floating_point() or not len(y):
             kind = f" of {y.dtype}" if isinstance(y, Tensor) and y.is_floating_point() else ""
             raise ValueError(
@@ -328,7 +335,7 @@ class ToyTranslator:
             )
 
 
-def _said(value) -> str:
+def _said(value: object) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
@@ -371,7 +378,7 @@ KINDS = {
 TENSORS = ("scene_images",)  # helpers that are a short way to write a tensor
 
 
-def build(helper: Helper, tensor) -> object:
+def build(helper: Helper, tensor: Callable[[np.ndarray], Tensor]) -> Any:
     """The helper that a case describes; `tensor` makes a tensor of an array."""
     arguments = {name: tensor(array) for name, array in helper.arguments.items()}
     return KINDS[helper.helper](**arguments, limit=helper.limit)

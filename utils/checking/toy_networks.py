@@ -1,5 +1,7 @@
 """Networks without training whose layers have names, for functions that change networks; and adapters for their layers."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
@@ -58,6 +60,8 @@ class ToyTower(ToyNetwork):
 class _TowerBlock(nn.Module):
     """Linear layers, some with names and some with numbers, and a factor for each feature of what they give."""
 
+    mix: Any  # a module of the layers that `ToyTower.LAYERS` names
+
     def __init__(self, W: Tensor, b: Tensor, g: Tensor):
         super().__init__()
         layers = [_linear(*one) for one in zip(W, b)]
@@ -85,6 +89,9 @@ class _RMSNorm(nn.Module):
 
 class _ToyBlock(nn.Module):
     """Linear layers with names, in two parts, behind a norm. The name of one, output_gate, holds the names of two others."""
+
+    attention: nn.ModuleDict
+    mlp: nn.ModuleDict
 
     def __init__(self, W: Tensor, b: Tensor, g: Tensor):
         super().__init__()
@@ -125,22 +132,26 @@ class ToyAdapter:
     """
 
     def __init__(self, gains: Tensor, limit: int = 0):
-        self.gains, self._adapted = gains, []
+        self.gains = gains
+        self._adapted: list[nn.Linear] = []
 
     def __call__(self, layer: nn.Linear) -> nn.Module:
+        return AdaptedLayer(layer, self._gains_of(layer))
+
+    def _gains_of(self, layer: nn.Linear) -> Tensor:
         if not isinstance(layer, nn.Linear):
             raise TypeError(f"adapter(layer) takes an nn.Linear; what came is of type {type(layer).__name__}")
         if any(layer is one for one in self._adapted):
             raise ValueError("adapter(layer) was given the same layer twice; it is called once for each chosen layer")
         self._adapted.append(layer)
-        return AdaptedLayer(layer, self.gains[: layer.out_features].clone())
+        return self.gains[: layer.out_features].clone()
 
 
 class ToyShift(ToyAdapter):
     """Makes layers that add numbers to the outputs, in place of factors; what learns in them is called weight."""
 
     def __call__(self, layer: nn.Linear) -> nn.Module:
-        return ShiftedLayer(layer, super().__call__(layer).gain.detach())
+        return ShiftedLayer(layer, self._gains_of(layer).detach())
 
 
 class ShiftedLayer(nn.Module):

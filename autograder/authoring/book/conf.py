@@ -26,7 +26,7 @@ html_show_sourcelink = html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
 html_context = {"default_mode": "auto"}  # light or dark, as the reader's machine is
-html_theme_options = {
+html_theme_options: dict[str, object] = {
     "use_download_button": False,  # of the notebook as it is laid out here; each page links to the one of the repository
     "use_fullscreen_button": False,
     "navbar_persistent": [],  # the sidebar has the search field

@@ -40,7 +40,10 @@ def units() -> list[Unit]:
 
 def sample_of_a_check() -> str:
     """What a check says of a mistake, as the README quotes it."""
-    return FENCE.search(_readme())[1].rstrip("\n")
+    quoted = FENCE.search(_readme())
+    if quoted is None:
+        raise settings.KitError("README.md quotes no check.")
+    return quoted[1].rstrip("\n")
 
 
 def _readme() -> str:

@@ -5,6 +5,7 @@ import html
 import re
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.authoring import gallery
@@ -21,7 +22,7 @@ MOVE = (
 )
 
 
-def dressed(nb, unit: str, path: str):
+def dressed(nb: NotebookNode, unit: str, path: str) -> NotebookNode:
     """A copy of a notebook for the book.
 
     Args:
@@ -48,7 +49,7 @@ def dressed(nb, unit: str, path: str):
     return nb
 
 
-def written(nb) -> str:
+def written(nb: NotebookNode) -> str:
     """The text of a notebook file."""
     return nbformat.writes(nb) + "\n"
 
@@ -67,14 +68,14 @@ def _states(states: list[dict], unit: str, depth: int) -> str:
     return f'<div class="states">{shown}</div>\n\n' if states else ""
 
 
-def _fold(cell, words: str) -> None:
+def _fold(cell: NotebookNode, words: str) -> None:
     cell.metadata["tags"] = [*cell.metadata["tags"], "hide-input"]
     cell.metadata.setdefault("mystnb", {}).update(code_prompt_show=words, code_prompt_hide=words)
 
 
-def _one_picture_each(cell) -> list:
+def _one_picture_each(cell: NotebookNode) -> list:
     """Cells with one picture each, since what Sphinx knows of pictures it knows by cell; their descriptions go with them."""
-    groups = [[]]
+    groups: list[list[NotebookNode]] = [[]]
     for output in cell.outputs:
         drawn = "image/png" in output.get("data", {})
         if drawn and any("image/png" in one.get("data", {}) for one in groups[-1]):

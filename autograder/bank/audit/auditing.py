@@ -5,6 +5,7 @@ import multiprocessing
 import os
 import signal
 import time
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -21,11 +22,12 @@ from autograder.bank.cases.drawing import VISIBLE_SEED
 from autograder.bank.declaration import Exercise
 from autograder.bank.freezing import freeze, is_told, self_check, with_mistakes
 from autograder.bank.practice import practices
-from utils.checking.judging.judge import conclude, judge
+from utils.checking.concluding import conclude, examine
+from utils.checking.judging.judge import judge
 from utils.checking.judging.verdict import Result
 from utils.checking.observing.observe import observe
 from utils.checking.packs.packed_exercise import unpack_exercise
-from utils.checking.records import DrawnCase, FrozenExercise
+from utils.checking.records import FrozenExercise, Observation
 from utils.device import device as chosen
 
 
@@ -108,16 +110,10 @@ def _work(name: str) -> int:
     return len(exercise.misconceptions) * len(exercise.cases) * (3 if exercise.is_module else 1)
 
 
-def examine(frozen: FrozenExercise, student_object, device="cpu", reveal: bool = True, as_given=None) -> Result:
-    """Runs an object on all cases of a frozen exercise and concludes; `as_given` changes what a case asks when it runs."""
-    asked = [(as_given or (lambda case: case))(one.case) for one in frozen.cases]
-    seen = [observe(student_object, case, device, watched=bool(frozen.forbidden)) for case in asked]
-    return conclude(frozen, [judge(frozen, one, each, reveal) for one, each in zip(frozen.cases, seen)])
-
-
-def _repeated_where_plain(case: DrawnCase) -> DrawnCase:
-    """The case as it is, or called once if it is not plain: whether calls may be repeated there, alternatives show."""
-    return case if case.plain else replace(case, once=True)
+def _repeated_where_plain(frozen: FrozenExercise) -> FrozenExercise:
+    """The exercise with one call on each case that is not plain: whether calls may be repeated there, alternatives show."""
+    cases = tuple(one if one.case.plain else replace(one, case=replace(one.case, once=True)) for one in frozen.cases)
+    return replace(frozen, cases=cases)
 
 
 def _find(device: str, name: str, seed: str) -> _Found:
@@ -134,7 +130,7 @@ def _find(device: str, name: str, seed: str) -> _Found:
 def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
     """Adds what one draw of the cases shows to what was found."""
     shown = seed == VISIBLE_SEED
-    once = {}  # what each misconception does where its calls are not repeated
+    once: dict[tuple[str, int], Observation] = {}  # what each misconception does where its calls are not repeated
     frozen = freeze(exercise, seed, grading=not shown, invented=shown, made=once)
     found.cases = len(frozen.cases)
     found.faults += [Fault(exercise.name, one) for one in lint(exercise, frozen)] if device == "cpu" else []
@@ -148,17 +144,17 @@ def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
         result = examine(plain if shown else frozen, lent(exercise, alternative.object), device)
         if not result.passed:
             found.failing.add(alternative.name)
-            found.faults.append(Fault.of(result, "an alternative", alternative.name))
+            found.faults.append(Fault.of(frozen, result, "an alternative", alternative.name))
     if shown:
         return
     known = practices(exercise)
     found.practices = len(known)
     for one in known:
         asked, made = without_bounds(frozen) if one.of_reference else frozen, lent(exercise, one.object)
-        result = examine(asked, made, device, as_given=_repeated_where_plain)
+        result = examine(_repeated_where_plain(asked), made, device)
         if not result.passed:
             found.unpractised.add(one.style)
-            found.faults.append(Fault.of(result, "a right answer in another style", one.style))
+            found.faults.append(Fault.of(frozen, result, "a right answer in another style", one.style))
     changed = mutants(exercise)
     found.mutants = len(changed) - len(exercise.equivalent)
     found.alive = set(survivors(exercise, frozen, device))
@@ -246,20 +242,20 @@ def without_bounds(frozen: FrozenExercise) -> FrozenExercise:
     return replace(frozen, cases=cases, forbidden=())
 
 
-def survivors(exercise: Exercise, frozen: FrozenExercise, device="cpu") -> list[str]:
+def survivors(exercise: Exercise, frozen: FrozenExercise, device: torch.device | str = "cpu") -> list[str]:
     """The mutants of the reference that pass every case and are not known to be equivalent."""
     asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
     free = without_bounds(frozen)  # mutants call what the reference calls, and are not told by that
     return [one.name for one in asked if not tells_apart(free, one.object, device)]
 
 
-def tells_apart(frozen: FrozenExercise, mutant, device) -> bool:
+def tells_apart(frozen: FrozenExercise, mutant: Callable, device: torch.device | str) -> bool:
     """Whether some case tells a mutant from the reference, or it takes too long."""
     before = signal.signal(signal.SIGPROF, _out_of_time)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
         seen = ((one, observe(mutant, one.case, device, watched=False)) for one in frozen.cases)
-        return any(not judge(frozen, one, each, tell=False).passed for one, each in seen)
+        return any(not judge(frozen, one, each).passed for one, each in seen)
     except _OutOfTime:
         return True
     finally:

@@ -8,6 +8,8 @@ from pathlib import Path
 from autograder.bank.cases.drawing import EDGE
 from autograder.settings import ROOT
 from utils.checking.judging.verdict import Result
+from utils.checking.messages.describing import describe
+from utils.checking.records import FrozenExercise
 
 MOST = 3  # names or places that are told of one cause
 _PLACE = re.compile(r"^(\S+) · (.*) — ")  # what a fault of a single case begins with
@@ -31,11 +33,11 @@ class Fault:
     hint: str = ""
 
     @classmethod
-    def of(cls, result: Result, kind: str, name: str) -> "Fault":
+    def of(cls, exercise: FrozenExercise, result: Result, kind: str, name: str) -> "Fault":
         """The fault that a right answer fails; where it does under conditions alone, they can be waived."""
         failed = [one for one in result.verdicts if not one.passed]
         conditions = sorted({one.condition for one in failed} - {EDGE})
-        said = re.split(r"[.:?;]\s", failed[0].sentence)[0]
+        said = re.split(r"[.:?;]\s", describe(exercise, failed[0]).sentence)[0]
         place = f"{failed[0].property}: {said}"
         if "" in conditions or any(one.condition == EDGE for one in failed):
             return cls(result.exercise, f"{kind} fails: {{}}", name, place)

@@ -72,12 +72,12 @@ def _sizes(one: FrozenCase, declared: dict) -> list[str]:
 
 
 def _expected(one: FrozenCase, extreme: bool) -> list[str]:
-    found = []
+    found: list[str] = []
     if one.case.elsewhere:
         return found  # there are no numbers
     if one.expected.changed or one.expected.unstable:
         found.append("the reference changes its inputs or is not repeatable")
-    results = [output.values for output in one.expected.outputs]
+    results = [output.numbers for output in one.expected.outputs]
     if not all(np.isfinite(values).all() for values in results):
         return [*found, "an expected number is not finite"]
     if extreme or 1 in one.case.sizes.values():

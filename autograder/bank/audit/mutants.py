@@ -20,7 +20,12 @@ _SWAPS = (
     (ast.And, ast.Or),
     (ast.BitAnd, ast.BitOr),
 )
-_OTHER = {**dict(_SWAPS), **{b: a for a, b in _SWAPS}, ast.FloorDiv: ast.Div, ast.Mod: ast.Mult}
+_OTHER: dict[type[ast.AST], type[ast.AST]] = {
+    **dict(_SWAPS),
+    **{b: a for a, b in _SWAPS},
+    ast.FloorDiv: ast.Div,
+    ast.Mod: ast.Mult,
+}
 _COMMUTATIVE = ("add", "mul", "maximum", "minimum", "promote_types")
 _UNTOUCHED = (ast.Raise, ast.Assert, ast.JoinedStr, ast.arguments, ast.Import, ast.ImportFrom)
 
@@ -49,19 +54,20 @@ def mutants(exercise: declaration.Exercise) -> list[declaration.Variation]:
 
 def _helpers(exercise: declaration.Exercise) -> list:
     module = inspect.getmodule(exercise.reference)
-    shared = set().union(*(_called(one.made) for one in exercise.misconceptions))
+    shared = set().union(*(_called(one.made) for one in exercise.misconceptions if one.made))
     known = map(vars(module).get, sorted(_called(exercise.reference) - shared))
     return [one for one in known if inspect.isfunction(one) and inspect.getmodule(one) is module]
 
 
-def _called(made) -> set[str]:
+def _called(made: Callable) -> set[str]:
     found = [node.func for node in ast.walk(_definition(made)) if isinstance(node, ast.Call)]
     return {one.id for one in found if isinstance(one, ast.Name)}
 
 
-def _definition(made) -> ast.stmt:
+def _definition(made: Callable) -> ast.stmt:
     definition = ast.parse(textwrap.dedent(inspect.getsource(made))).body[0]
-    definition.decorator_list = []
+    if isinstance(definition, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        definition.decorator_list = []
     return definition
 
 
@@ -75,9 +81,10 @@ def _told(tree: ast.Module, changed: ast.Module) -> str:
     return f"without {before[place].strip()}" if left_out else after[place].strip()
 
 
-def _changeable(tree: ast.AST) -> list[ast.AST]:
+def _changeable(tree: ast.Module) -> list[ast.AST]:
     """The nodes that may change, in a fixed order: none of annotations, messages and imports."""
-    found, waiting = [], list(tree.body)
+    found: list[ast.AST] = []
+    waiting: list[ast.AST] = [*tree.body]
     while waiting:
         node = waiting.pop(0)
         if isinstance(node, _UNTOUCHED) or _is_text(node):
@@ -89,7 +96,7 @@ def _changeable(tree: ast.AST) -> list[ast.AST]:
     return found
 
 
-def _is_text(node) -> bool:
+def _is_text(node: ast.AST) -> bool:
     value = node.value if isinstance(node, ast.Expr) else node
     return isinstance(value, ast.Constant) and isinstance(value.value, (str, type(None)))
 
@@ -136,7 +143,7 @@ def _of_calls(node: ast.Call) -> Iterator[Callable]:
         yield lambda one: one.func.value  # the method is not called
 
 
-def _with(node, **fields):
+def _with(node: ast.AST, **fields: object) -> ast.AST:
     for name, value in fields.items():
         setattr(node, name, value)
     return node
@@ -149,7 +156,7 @@ def _replaced(tree: ast.Module, place: int, change: Callable) -> ast.Module:
     return ast.fix_missing_locations(_Replacing(node, change(copy.deepcopy(node))).visit(changed))
 
 
-def _compiled(tree: ast.Module, reference):
+def _compiled(tree: ast.Module, reference: Callable) -> Callable:
     """What the tree defines, made among the names of the reference's own module."""
     names = dict(inspect.getmodule(reference).__dict__)
     exec(compile(tree, f"<a mutant of {reference.__name__}>", "exec"), names)

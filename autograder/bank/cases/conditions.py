@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from autograder.bank import declaration
+from utils.checking.conditions import ConditionName
 from utils.checking.records import DrawnCase, Helper
 
 STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; weights are nearly 0 and 1
@@ -29,6 +30,10 @@ COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
 
 
+Declared = Iterable[tuple[str, declaration.Case]]  # (headline, case) pairs
+Varied = Iterable[tuple[str, DrawnCase]]
+
+
 @dataclass(frozen=True)
 class Condition:
     """One thing that must make no difference, or must be borne.
@@ -41,13 +46,13 @@ class Condition:
             `declare` gives.
     """
 
-    name: str
+    name: ConditionName
     demand: str
-    declare: Callable | None = None
-    vary: Callable | None = None
+    declare: Callable[[declaration.Exercise, declaration.Case], Declared] | None = None
+    vary: Callable[[declaration.Exercise, DrawnCase], Varied] | None = None
 
 
-def _real(value) -> bool:
+def _real(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
@@ -74,15 +79,15 @@ def _gives_reals(exercise: declaration.Exercise) -> bool:
 # types
 
 
-def _double(exercise, case: DrawnCase) -> Iterable:
+def _double(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if _is_precise(case):
         yield "double precision", replace(case, precision="float64")
 
 
-def _half(exercise, case: DrawnCase) -> Iterable:
+def _half(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if _reals(case) and _gives_reals(exercise) and not _has_helpers(case):
-        few = {"inputs": rounded(case.inputs), "weights": rounded(case.weights)}
-        yield "bfloat16", replace(case, **few, precision="bfloat16", coarse=True)
+        inputs, weights = rounded(case.inputs), rounded(case.weights)
+        yield "bfloat16", replace(case, inputs=inputs, weights=weights, precision="bfloat16", coarse=True)
 
 
 def rounded(values: dict) -> dict:
@@ -96,7 +101,7 @@ def rounded(values: dict) -> dict:
 # layouts
 
 
-def _layouts(exercise, case: DrawnCase) -> Iterable:
+def _layouts(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if not _has_tensors(case):
         return
     if any(isinstance(value, np.ndarray) and value.ndim > 1 for value in case.inputs.values()):
@@ -119,7 +124,7 @@ def _repeated(array: np.ndarray) -> np.ndarray:
 # magnitudes
 
 
-def _large(exercise, case: DrawnCase) -> Iterable:
+def _large(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     reals = _reals(case)
     if case.weights:
         heavy = {name: weight * np.float32(HEAVY) for name, weight in case.weights.items()}
@@ -134,7 +139,7 @@ def _large(exercise, case: DrawnCase) -> Iterable:
         yield f"one row of {name} with large numbers", replace(_with_row(case, name, STEEP), coarse=True)
 
 
-def _spread(exercise, case: DrawnCase) -> Iterable:
+def _spread(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     reals = _reals(case)
     if reals:
         yield "numbers of a wide spread", _scaled(case, WIDER_SPREAD if len(reals) == 1 else SPREAD)
@@ -163,7 +168,7 @@ def _unlike(array: np.ndarray, first: int) -> np.ndarray:
     return array * np.float32(10.0) ** -powers.astype(np.float32)
 
 
-def _zero(exercise, case: DrawnCase) -> Iterable:
+def _zero(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     reals = [name for name in _reals(case) if case.inputs[name].ndim]
     zeroed = case
     for name in reals:
@@ -188,12 +193,12 @@ def _with_row(case: DrawnCase, name: str, factor: float, last: bool = False) -> 
 # gradients and modes
 
 
-def _gradients(exercise, case: DrawnCase) -> Iterable:
+def _gradients(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if exercise.differentiable and _is_precise(case):
         yield "gradients", replace(case, gradient=exercise.gradients)
 
 
-def _saturated(exercise, case: DrawnCase) -> Iterable:
+def _saturated(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if exercise.differentiable and _reals(case):
         yield "gradients at large numbers", replace(_scaled(case, SATURATING), gradient=exercise.gradients, coarse=True)
         yield (
@@ -202,12 +207,12 @@ def _saturated(exercise, case: DrawnCase) -> Iterable:
         )
 
 
-def _training(exercise, case: DrawnCase) -> Iterable:
+def _training(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if exercise.is_module:
         yield "training mode", replace(case, training=True)
 
 
-def _calls(exercise, case: DrawnCase) -> Iterable:
+def _calls(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if not case.inputs:
         return
     yield "arguments by name", replace(case, by="name")
@@ -218,11 +223,11 @@ def _calls(exercise, case: DrawnCase) -> Iterable:
         yield "arguments left at their defaults", replace(case, inputs=given)
 
 
-def _differs(value, default) -> bool:
+def _differs(value: object, default: object) -> bool:
     return isinstance(value, (np.ndarray, Helper)) or value != default
 
 
-def _elsewhere(exercise, case: DrawnCase) -> Iterable:
+def _elsewhere(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     if _has_tensors(case):
         yield "inputs on another device", replace(case, elsewhere=True)
 
@@ -230,7 +235,7 @@ def _elsewhere(exercise, case: DrawnCase) -> Iterable:
 # sizes
 
 
-def _ones(exercise, base: declaration.Case) -> Iterable:
+def _ones(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
     smallest = {
@@ -242,7 +247,7 @@ def _ones(exercise, base: declaration.Case) -> Iterable:
         yield f"{axis} = {size}", replace(base, sizes={**base.sizes, axis: size})
 
 
-def _equal(exercise, base: declaration.Case) -> Iterable:
+def _equal(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
     given = [size for size in base.sizes.values() if isinstance(size, int) and size > 1]
@@ -256,7 +261,7 @@ def _equal(exercise, base: declaration.Case) -> Iterable:
         yield "sizes that coincide with a product", replace(base, sizes={**base.sizes, **sizes})
 
 
-def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
+def _with_one_batch(exercise: declaration.Exercise, base: declaration.Case) -> declaration.Case:
     """The case with one batch axis where there may be any number: what goes by the number of axes looks at that most often."""
     if len(exercise.points) > 1:
         return base
@@ -266,14 +271,14 @@ def _with_one_batch(exercise, base: declaration.Case) -> declaration.Case:
     return replace(base, expand={**base.expand, "*B": "B"}, sizes=kept)
 
 
-def _free_axes(exercise, base: declaration.Case) -> list[str]:
+def _free_axes(exercise: declaration.Exercise, base: declaration.Case) -> list[str]:
     """The axes whose size is left to chance, products and sums taken apart."""
     known = exercise.axes(base)
     axes = [part for axis in known for part in declaration.parts(axis, known)]
     return [axis for axis in dict.fromkeys(axes) if not axis.isdigit() and axis not in base.sizes]
 
 
-def _batches(exercise, base: declaration.Case) -> Iterable:
+def _batches(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     if "*B" in exercise.starred and len(exercise.points) == 1:  # parts have axes of their own
         for words, axes in (("no batch axis", ""), ("three batch axes", "B_1 B_2 B_3")):
             if base.expand.get("*B", "B") != axes:
@@ -282,11 +287,11 @@ def _batches(exercise, base: declaration.Case) -> Iterable:
                 yield words, replace(base, expand={**base.expand, "*B": axes}, sizes={**kept, **few})
 
 
-def _scale(exercise, base: declaration.Case) -> Iterable:
+def _scale(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
-    grid = any(set(one) <= set(axes) for one in GRIDS)
-    few = [axis for axis in axes if axis[0] in ("B" if grid else BESIDE)]
+    has_grid = any(set(grid) <= set(axes) for grid in GRIDS)
+    few = [axis for axis in axes if axis[0] in ("B" if has_grid else BESIDE)]
     beside = dict.fromkeys(axes, SMALL) | dict.fromkeys(few, BATCH)
     base = replace(base, sizes={**base.sizes, **beside})
     axes = [axis for axis in axes if axis not in few]
@@ -306,14 +311,14 @@ def _scale(exercise, base: declaration.Case) -> Iterable:
         yield f"{wide[0]} = {sizes[wide[0]]}", replace(base, sizes={**base.sizes, **sizes})
 
 
-def _width(exercise, base: declaration.Case, axis: str) -> int:
+def _width(exercise: declaration.Exercise, base: declaration.Case, axis: str) -> int:
     """A large size of an axis of features; where it is a factor of another beside sizes that are given, the product is large."""
     products = [one.split("*") for one in exercise.axes(base) if "*" in one]
     given = [base.sizes.get(one, 1) for product in products if axis in product for one in product if one != axis]
     return -(-WIDTH // max([1, *(one for one in given if isinstance(one, int))]))
 
 
-def _longer(exercise, base: declaration.Case) -> Iterable:
+def _longer(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     """Lengths that the author gave; what is given and no smaller grows with them."""
     given = {name: size for name, size in base.sizes.items() if isinstance(size, int)}
     for axis in dict.fromkeys(exercise.axes(base)):
@@ -323,7 +328,7 @@ def _longer(exercise, base: declaration.Case) -> Iterable:
             yield f"{axis} = {grown[axis]}", replace(base, sizes={**base.sizes, **grown})
 
 
-def _is_squared(exercise, axis: str) -> bool:
+def _is_squared(exercise: declaration.Exercise, axis: str) -> bool:
     """Whether a result or an input has an axis twice, as the weights of self-attention have: it grows with the square."""
     shapes = [*exercise.result_shapes, *exercise.input_shapes.values()]
     return any(sum(axis in re.split(r"[+*]", one) for one in shape.split()) > 1 for shape in shapes)
@@ -331,38 +336,48 @@ def _is_squared(exercise, axis: str) -> bool:
 
 CONDITIONS = (
     Condition(
-        "float64", "Inputs of float64 give results of float64; on the way, float32 is precise enough.", vary=_double
+        ConditionName.FLOAT64,
+        "Inputs of float64 give results of float64; on the way, float32 is precise enough.",
+        vary=_double,
     ),
     Condition(
-        "bfloat16",
+        ConditionName.BFLOAT16,
         "Inputs of bfloat16 give results of bfloat16; a single number, such as a loss, may be of float32.",
         vary=_half,
     ),
     Condition(
-        "layout",
+        ConditionName.LAYOUT,
         "Inputs may be views in any memory layout: transposed, permuted, sliced with a step, expanded.",
         vary=_layouts,
     ),
-    Condition("device", "Results, and tensors that are made on the way, are on the inputs' device.", vary=_elsewhere),
     Condition(
-        "large",
+        ConditionName.DEVICE,
+        "Results, and tensors that are made on the way, are on the inputs' device.",
+        vary=_elsewhere,
+    ),
+    Condition(
+        ConditionName.LARGE,
         "Numbers may be large, in all rows or in a single one: where the exact result is finite, so is yours.",
         vary=_large,
     ),
-    Condition("spread", "Small numbers count beside large ones: nothing is cut off.", vary=_spread),
-    Condition("zero", "Numbers may be 0.", vary=_zero),
-    Condition("ones", "Any size may be 1.", declare=_ones),
-    Condition("equal", "Sizes may coincide.", declare=_equal),
-    Condition("scale", "There may be hundreds of positions, words or features.", declare=_scale),
+    Condition(ConditionName.SPREAD, "Small numbers count beside large ones: nothing is cut off.", vary=_spread),
+    Condition(ConditionName.ZERO, "Numbers may be 0.", vary=_zero),
+    Condition(ConditionName.ONES, "Any size may be 1.", declare=_ones),
+    Condition(ConditionName.EQUAL, "Sizes may coincide.", declare=_equal),
+    Condition(ConditionName.SCALE, "There may be hundreds of positions, words or features.", declare=_scale),
     Condition(
-        "batches",
+        ConditionName.BATCHES,
         "Where a shape begins with `*B`, there may be no batch axis, one, or several.",
         declare=_batches,
     ),
-    Condition("training", "Training mode and eval mode give the same result.", vary=_training),
-    Condition("calls", "Arguments may be given by position or, under the names of the stub, by name.", vary=_calls),
+    Condition(ConditionName.TRAINING, "Training mode and eval mode give the same result.", vary=_training),
     Condition(
-        "gradients", "Gradients flow from the result to every floating-point input and every weight.", vary=_gradients
+        ConditionName.CALLS, "Arguments may be given by position or, under the names of the stub, by name.", vary=_calls
     ),
-    Condition("saturation", "Gradients are right also where a softmax is nearly 0 or 1.", vary=_saturated),
+    Condition(
+        ConditionName.GRADIENTS,
+        "Gradients flow from the result to every floating-point input and every weight.",
+        vary=_gradients,
+    ),
+    Condition(ConditionName.SATURATION, "Gradients are right also where a softmax is nearly 0 or 1.", vary=_saturated),
 )

@@ -10,13 +10,17 @@ import torch
 from autograder.bank import declaration
 from autograder.bank.cases.conditions import CONDITIONS, Condition, rounded
 from utils.checking import toy_models
+from utils.checking.conditions import ConditionName
 from utils.checking.records import DrawnCase
 
 DRAWS = 2  # of each declared case in grading
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
-SMALLEST_SIZES = "ones"  # the condition under which gradients are observed too: some code takes another way there
-EDGE, SCALE = "edge", "scale"  # the conditions of a declared edge case, and of one that is one by its many numbers
+SMALLEST_SIZES = (
+    ConditionName.ONES
+)  # the condition under which gradients are observed too: some code takes another way there
+EDGE = ConditionName.EDGE  # of a declared case at the edge of what is asked
+SCALE = ConditionName.SCALE  # of one that is one by its many numbers
 LIGHT = 12_000  # bytes of a case that students receive; of what is heavier they see the lightest of its kind
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 
@@ -28,7 +32,8 @@ def draw(exercise: declaration.Exercise, seed: str, grading: bool = False) -> li
         seed: any text; equal seeds give equal cases.
         grading: also each declared case on a second draw of sizes, and cases of many numbers of which a self-check holds one.
     """
-    cases, first = [], {}
+    cases: list[DrawnCase] = []
+    first: dict[int, DrawnCase] = {}
     for number, declared in enumerate(exercise.cases):
         for repeat in range(DRAWS if grading else 1):
             case = _case(exercise, declared, _rng(seed, exercise.name, number, repeat))
@@ -119,12 +124,12 @@ def _freedom(declared: declaration.Case) -> tuple[int, int]:
     return len(" ".join(declared.expand.values()).split()), -len(declared.sizes)
 
 
-def _rng(*key) -> np.random.Generator:
+def _rng(*key: object) -> np.random.Generator:
     digest = hashlib.sha256("\0".join(map(str, key)).encode()).digest()
     return np.random.default_rng(int.from_bytes(digest[:8], "little"))
 
 
-def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> DrawnCase:
+def _case(exercise: declaration.Exercise, declared: declaration.Case, rng: np.random.Generator) -> DrawnCase:
     symbols, constructor = exercise.symbols(declared), exercise.constructor
     lengths = [name for name in exercise.lengths if name not in declared.values]
     sizes = _sizes(exercise.axes(declared), declared.sizes, rng)
@@ -138,7 +143,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
         declared.edit(inputs, rng)
     inputs = {name: inputs[name] for name in exercise.signature.parameters if name in inputs}
     build = {name: sizes[name] for name in constructor} if exercise.is_module else None
-    weights = _weights(exercise, build, rng) if exercise.is_module else {}
+    weights = {} if build is None else _weights(exercise, build, rng)
     weights |= {name: np.zeros_like(weights[name]) for name in declared.blank.split()}
     made = DrawnCase(declared.property, declared.part, inputs, symbols, _without_flags(sizes), build, weights)
     bounds = {name: math.prod(sizes[axis] for axis in axes) - 1 for name, axes in declared.bounds.items()}
@@ -151,7 +156,7 @@ def _case(exercise: declaration.Exercise, declared: declaration.Case, rng) -> Dr
     return replace(made, condition=kind if declared.edge else "", bounds=bounds, **as_declared)
 
 
-def _sizes(axes: list, fixed: dict, rng) -> dict:
+def _sizes(axes: list, fixed: dict, rng: np.random.Generator) -> dict:
     """A size for each axis; that of H*W is a product, that of Q+N a sum, and a name stands for the size of that axis.
 
     An axis that is a number, as the 1 of "B 1 N", is of that size by itself.
@@ -173,7 +178,7 @@ def _sizes(axes: list, fixed: dict, rng) -> dict:
     return sizes | {axis: whole[axis](known[part] for part in parts) for axis, parts in composed.items()}
 
 
-def _weights(exercise: declaration.Exercise, build: dict, rng) -> dict:
+def _weights(exercise: declaration.Exercise, build: dict, rng: np.random.Generator) -> dict:
     """Weights of the reference's names and shapes; drawn here, so that no initialisation matters."""
     weights = {}
     with torch.random.fork_rng(devices=[]):

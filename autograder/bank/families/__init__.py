@@ -1,1 +1,1 @@
-"""Mistakes, and what they need, that exercises of several units share. Nothing here names an exercise."""
+"""What exercises of several units share: mistakes, what they need, and how cases are drawn. Nothing here names an exercise."""

@@ -122,7 +122,8 @@ def declare_mechanics(exercise, projected, leave_out=(), words=()):
         def made(*arguments, mistake=mistake):
             return mistake(*projected(*arguments))
 
-        made.__name__, made.__doc__ = mistake.__name__, mistake.__doc__
+        sentence = mistake.__doc__ or ""
         for general, own in words:
-            made.__doc__ = made.__doc__.replace(general, own)
+            sentence = sentence.replace(general, own)
+        made.__name__, made.__doc__ = mistake.__name__, sentence
         exercise.misconception(made)

@@ -7,6 +7,7 @@ changed inputs. The sentence says just that, and does not guess at the code behi
 import math
 from collections.abc import Callable, Iterator
 from itertools import combinations
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -23,7 +24,7 @@ FACTORS = {"2": 2.0, "1/2": 0.5, "ln 2, as if powers of 2 stood in the place of 
 
 def counterfactuals(exercise: declaration.Exercise) -> list[declaration.Variation]:
     """The changes that the exercise's signature, weights and results allow, each as a variation of the reference."""
-    found = []
+    found: list[declaration.Variation] = []
     if any(case.rows for case in exercise.cases):
         return found  # what is trained takes too long to be asked often
     for name, sentence, change in _of_inputs(exercise):
@@ -40,7 +41,7 @@ def counterfactuals(exercise: declaration.Exercise) -> list[declaration.Variatio
 # how a change becomes an object that can be observed
 
 
-def _on_inputs(exercise, change) -> Callable:
+def _on_inputs(exercise: declaration.Exercise, change: Callable) -> Callable:
     def changed(arguments: tuple, named: dict) -> dict:
         bound = exercise.signature.bind(*arguments, **named)
         bound.apply_defaults()
@@ -49,7 +50,7 @@ def _on_inputs(exercise, change) -> Callable:
     return made_of(exercise, exercise.reference, lambda run, arguments, named: run(**changed(arguments, named)))
 
 
-def _on_results(exercise, change) -> Callable:
+def _on_results(exercise: declaration.Exercise, change: Callable) -> Callable:
     def run_changed(run, arguments, named):
         bound = exercise.signature.bind(*arguments, **named)
         results = run(*arguments, **named)
@@ -60,7 +61,7 @@ def _on_results(exercise, change) -> Callable:
     return made_of(exercise, exercise.reference, run_changed)
 
 
-def made_of(exercise: declaration.Exercise, form, run_changed: Callable) -> Callable:
+def made_of(exercise: declaration.Exercise, form: Any, run_changed: Callable) -> Callable:
     """A function or module that does what `run_changed(run, arguments, named)` does, where `run` is the form itself."""
     if not exercise.is_module:
         return lambda *arguments, **named: run_changed(form, arguments, named)
@@ -72,7 +73,7 @@ def made_of(exercise: declaration.Exercise, form, run_changed: Callable) -> Call
     return kind(form.__name__, (form,), {"forward": forward})
 
 
-def _on_weights(exercise, change) -> Callable:
+def _on_weights(exercise: declaration.Exercise, change: Callable) -> Callable:
     reference = exercise.reference
 
     def forward(self, *arguments, **named):
@@ -97,7 +98,7 @@ def _if(what: str, question: str = "") -> str:
     return TOLD.format(what) + (f" {question}" if question else "")
 
 
-def _of_inputs(exercise) -> Iterator[tuple]:
+def _of_inputs(exercise: declaration.Exercise) -> Iterator[tuple]:
     kinds = exercise.input_types
     shapes = {name: shape.split() for name, shape in exercise.input_shapes.items()}
     for name, kind in kinds.items():
@@ -116,7 +117,7 @@ def _of_inputs(exercise) -> Iterator[tuple]:
         yield f"{other} for {one}", _if(f"{other} stood in the place of {one} too"), _replacing(one, None, other)
 
 
-def _could_stand_for(pair, shapes, kinds) -> bool:
+def _could_stand_for(pair: tuple[str, str], shapes: dict[str, list[str]], kinds: dict[str, str]) -> bool:
     """Whether two inputs are plain numbers of one kind, or have as many axes and the same width: one fits for the other."""
     if kinds[pair[0]] != kinds[pair[1]] or not kinds[pair[0]]:
         return False
@@ -273,7 +274,7 @@ def _all_at_once(names: list, shapes: dict) -> Iterator[tuple]:
         yield f"{listed} of the first", _if(f"every row of the batch had {listed} of the first"), change
 
 
-def _of_results(exercise) -> Iterator[tuple]:
+def _of_results(exercise: declaration.Exercise) -> Iterator[tuple]:
     for place, (name, shape, kind) in enumerate(zip(exercise.outputs, exercise.result_shapes, exercise.result_types)):
         axes = shape.split()
         if kind == "bool":

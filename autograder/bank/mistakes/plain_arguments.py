@@ -31,7 +31,7 @@ def _changing(name: str, change: Callable) -> Callable:
     return changed
 
 
-def _of_examples(exercise) -> Iterator[tuple]:
+def _of_examples(exercise: declaration.Exercise) -> Iterator[tuple]:
     """Numbers that are those of one of the exercise's own examples, whatever is given: one of them, or all of them."""
     plain = [name for name, kind in exercise.input_types.items() if kind in NUMBERS]
     shown = [case.values for case in exercise.cases if not case.edge]

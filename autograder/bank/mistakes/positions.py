@@ -14,7 +14,7 @@ def of_positions(exercise: declaration.Exercise) -> Iterator[tuple[str, str, Cal
     yield from _row_by_row(exercise)
 
 
-def _of_ends(exercise) -> Iterator[tuple]:
+def _of_ends(exercise: declaration.Exercise) -> Iterator[tuple]:
     """Along each axis of positions: the first or the last left out, whose part in results is 0; or there twice.
 
     Where a plain number is given, such as the size of a block, as many positions.
@@ -30,7 +30,7 @@ def _of_ends(exercise) -> Iterator[tuple]:
             yield f"{axis} with its {label} twice", f"{some} there twice", _cut(exercise, axis, which, count, True)
 
 
-def _row_by_row(exercise) -> Iterator[tuple]:
+def _row_by_row(exercise: declaration.Exercise) -> Iterator[tuple]:
     """For a single number: what comes of it where each row, or each position, is taken by itself."""
     if exercise.result_shapes != [""]:
         return
@@ -43,7 +43,7 @@ def _row_by_row(exercise) -> Iterator[tuple]:
             yield f"each {axis} by itself, {label}", told, _each_by_itself(exercise, inputs, axis, together)
 
 
-def _each_by_itself(exercise, inputs: dict, axis: str, together: Callable) -> Callable:
+def _each_by_itself(exercise: declaration.Exercise, inputs: dict, axis: str, together: Callable) -> Callable:
     def run_changed(run, arguments, named):
         given = exercise.signature.bind(*arguments, **named).arguments
         along = {name: axes.index(axis) for name, axes in inputs.items() if axis in axes}
@@ -57,7 +57,7 @@ def _is_of_positions(axis: str) -> bool:
     return axis[0] in "NTSLM" and "*" not in axis
 
 
-def _cut(exercise, axis: str, which: str, count: str, twice: bool = False) -> Callable:
+def _cut(exercise: declaration.Exercise, axis: str, which: str, count: str, twice: bool = False) -> Callable:
     """Runs a form on inputs without their first or last positions along an axis, one or `count`, or with these twice.
 
     The last `count` are what is left when the axis is cut into pieces of that size.

@@ -24,7 +24,7 @@ def _alone(function: Callable) -> Callable:
 
 _NOTHING, _SIGMOID, _TANH, _RELU = map(_alone, (lambda X: X, torch.sigmoid, torch.tanh, torch.relu))
 _GELU, _BY_TANH, _SILU = map(_alone, (F.gelu, lambda X: F.gelu(X, approximate="tanh"), F.silu))
-OTHERS = {
+OTHERS: dict[str, dict[str, Callable]] = {
     "tanh": {"sigmoid": _SIGMOID, "relu": _RELU, "": _NOTHING},
     "sigmoid": {"tanh": _TANH, "relu": _RELU, "": _NOTHING},
     "relu": {"tanh": _TANH, "sigmoid": _SIGMOID, "": _NOTHING},
@@ -59,7 +59,7 @@ def substitutions(exercise: declaration.Exercise) -> list[declaration.Variation]
     return list(found.values())
 
 
-def _of_form(form) -> Iterator[tuple[str, str, str, Callable]]:
+def _of_form(form: Callable) -> Iterator[tuple[str, str, str, Callable]]:
     """(name, what would be so, the function, what stands in its place) for what a form calls."""
     called = _names(_run(form))
     for function in filter(called.__contains__, OTHERS):
@@ -72,18 +72,22 @@ def _of_form(form) -> Iterator[tuple[str, str, str, Callable]]:
             yield f"{function} along {axis}", what, function, _along(getattr(torch, function), axis)
 
 
-def _run(form) -> Callable:
-    return form.forward if isinstance(form, type) else form
+def _run(form: Callable) -> Callable:
+    return getattr(form, "forward", form)
 
 
-def _names(function, depth: int = 1) -> set[str]:
+def _names(function: Callable, depth: int = 1) -> set[str]:
     """The names that a function's code uses, and those of the functions of its module that it calls."""
     code = getattr(function, "__code__", None)
     if code is None:
         return set()
     found = _of_code(code)
     known = [function.__globals__.get(name) for name in found] if depth else []
-    own = [one for one in known if getattr(one, "__module__", "") == function.__module__ and hasattr(one, "__code__")]
+    own = [
+        one
+        for one in known
+        if one is not None and getattr(one, "__module__", "") == function.__module__ and hasattr(one, "__code__")
+    ]
     return found.union(*(_names(one, depth - 1) for one in own))
 
 

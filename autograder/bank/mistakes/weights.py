@@ -7,11 +7,13 @@ from itertools import combinations
 import torch
 from torch import nn
 
+from autograder.bank.declaration import Exercise
+
 BLOCKS = 4  # of a list of equal blocks, where weights are looked for
 MOST_PAIRS = 12  # of weights that could stand for each other; a module of many layers would have hundreds
 
 
-def of_weights(exercise) -> Iterator[tuple]:
+def of_weights(exercise: Exercise) -> Iterator[tuple]:
     """Changes of weights: a name, what is another, a question, and the change itself of weights by name."""
     if not exercise.is_module:
         return
@@ -30,7 +32,7 @@ def of_weights(exercise) -> Iterator[tuple]:
             yield f"{stays} for {goes}", too, "", _exchanging(stays, goes, False)
 
 
-def _weights(exercise) -> list[str]:
+def _weights(exercise: Exercise) -> list[str]:
     """The names of a module's weights; of equal blocks, as many as are asked for, those of all in one: blocks[i].norm.bias."""
     sizes = dict.fromkeys(exercise.constructor, BLOCKS)
     with torch.random.fork_rng(devices=[]):

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from autograder.bank.declaration import exercise
 from autograder.bank.families.attention import SMALL
-from autograder.exercises.unit_09_transformer_block.normalising import (
+from autograder.exercises.unit_09_transformer_block._shared import (
     all_large,
     case,
     declare_wrong_axes,

@@ -4,15 +4,21 @@ import collections
 import logging
 import time
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from autograder import settings
+from autograder.gradebook.outcomes import Outcome
 from autograder.grading.task import given_up, grade_one
+from autograder.grading.task_data import Task
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 PATIENCE = 60  # seconds without a scheduler, or without any worker, after which a cluster counts as gone
 LOOK = 0.05  # seconds between looks at what is done
 
 
-def grade_all(tasks: list[dict], address: str, tries: int) -> Iterator[dict]:
+def grade_all(tasks: list[Task], address: str, tries: int) -> Iterator[Outcome]:
     """Yields the outcome of each task as it is done; a task with which `tries` workers died is given up.
 
     Raises:
@@ -20,7 +26,8 @@ def grade_all(tasks: list[dict], address: str, tries: int) -> Iterator[dict]:
     """
     client = _connect(address)
     with client:
-        waiting, running, absent = collections.deque(tasks), {}, 0.0
+        waiting, absent = collections.deque(tasks), 0.0
+        running: dict[Future, Task] = {}
         while waiting or running:
             cores = _cores(client)
             while waiting and len(running) < 2 * cores:
@@ -43,7 +50,7 @@ def grade_all(tasks: list[dict], address: str, tries: int) -> Iterator[dict]:
                 time.sleep(LOOK)
 
 
-def _connect(address: str):
+def _connect(address: str) -> "Client":
     try:
         from distributed import Client
     except ImportError:
@@ -56,7 +63,7 @@ def _connect(address: str):
         raise settings.KitError(f"no scheduler answers at {address} ({type(error).__name__}).") from None
 
 
-def _cores(client) -> int:
+def _cores(client: "Client") -> int:
     """How many threads the cluster has just now; 0 while its scheduler is away."""
     try:
         return sum(client.nthreads().values()) if client.status == "running" else 0
@@ -64,7 +71,7 @@ def _cores(client) -> int:
         return 0
 
 
-def _outcome(future, task: dict) -> dict | None:
+def _outcome(future: "Future", task: Task) -> Outcome | None:
     """What a future that is no longer pending brought; None if the scheduler has forgotten it."""
     from distributed.scheduler import KilledWorker
 
@@ -78,7 +85,7 @@ def _outcome(future, task: dict) -> dict | None:
     return None
 
 
-def _fetched(future) -> dict | None:
+def _fetched(future: "Future") -> Outcome | None:
     """A result may be lost with its worker before it is here."""
     from distributed.client import FutureCancelledError
 

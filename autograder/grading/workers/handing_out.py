@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 
+from autograder.gradebook.outcomes import Outcome
+from autograder.grading.task_data import Task
 from autograder.grading.workers import local
 
 TRIES = 3  # of a submission with which workers die
 
 
-def grade_all(tasks: list[dict], workers: int, scheduler: str | None = None) -> Iterator[dict]:
+def grade_all(tasks: list[Task], workers: int, scheduler: str | None = None) -> Iterator[Outcome]:
     """Yields the outcome of each task as it is done, in no particular order.
 
     Raises:

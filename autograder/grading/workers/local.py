@@ -9,17 +9,19 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
-from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import forkserver
 from pathlib import Path
 
 from autograder import settings
+from autograder.gradebook.outcomes import Outcome
 from autograder.grading.task import given_up, grade_one
+from autograder.grading.task_data import Task
 
 
-def grade_all(tasks: list[dict], workers: int, tries: int) -> Iterator[dict]:
+def grade_all(tasks: list[Task], workers: int, tries: int) -> Iterator[Outcome]:
     """Yields the outcome of each task as it is done; a task with which `tries` workers died is given up.
 
     Where a worker dies, those under way are tried again alone, to see whose fault it is.
@@ -52,23 +54,27 @@ def prepare_worker() -> None:
 
 def _end_with_grader() -> None:
     """A worker's parent is the process that it was forked from; it would outlive a grader that is killed."""
-    multiprocessing.connection.wait([multiprocessing.parent_process().sentinel])
-    os._exit(1)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        multiprocessing.connection.wait([parent.sentinel])
+        os._exit(1)
 
 
 def _ready() -> bool:
     return True
 
 
-def _in_pools(tasks: list[dict], workers: int, tries: int, folder: Path) -> Iterator[dict]:
+def _in_pools(tasks: list[Task], workers: int, tries: int, folder: Path) -> Iterator[Outcome]:
     """Yields outcomes from one pool after another: a pool in which a worker died is broken. Tasks lie in `folder`."""
     numbers = itertools.count()
-    waiting, suspects, deaths = collections.deque(tasks), collections.deque(), collections.Counter()
+    waiting = collections.deque(tasks)
+    suspects: collections.deque[Task] = collections.deque()
+    deaths: collections.Counter[str] = collections.Counter()
     while waiting or suspects:
         source, width = (suspects, 1) if suspects else (waiting, workers)
         with _lent(width) as pool:
             _check(pool)
-            running = {}
+            running: dict[Future, tuple[Task, Path]] = {}
             try:
                 while source or running:
                     while source and len(running) < (1 if source is suspects else 2 * workers):

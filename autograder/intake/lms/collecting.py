@@ -221,7 +221,8 @@ def put_aside(student: str, unit: str, folder: Path) -> Path:
 def _named(files: list[Handed], unit: str) -> Iterator[tuple[str, bytes]]:
     """The name under which each file is kept, and its bytes; a single notebook is called as it was handed out."""
     notebooks = [one for one in files if one.name.lower().endswith(".ipynb")]
-    taken, seen = set(), set()
+    taken: set[str] = set()
+    seen: set[bytes] = set()
     for one in files:
         if (data := one.read()) in seen:
             continue

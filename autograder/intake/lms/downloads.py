@@ -5,6 +5,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -113,7 +114,7 @@ def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
     for member in archive.infolist():
         if not member.is_dir() and not _HIDDEN.search(member.filename):
             large = member.file_size > LARGEST
-            yield member.filename, None if large else lambda member=member: archive.read(member)
+            yield member.filename, None if large else partial(archive.read, member)
 
 
 def _last(path: str, system: str) -> str:
@@ -141,8 +142,8 @@ def _by_name(system: str, files: dict, matched: dict) -> Download:
 
 def _attempt(name: str) -> int:
     """The number that an LMS or a browser puts behind a name that is handed in again; 0 if there is none."""
-    _, dashed, bracketed, _ = _ATTEMPT.fullmatch(name).groups()
-    return int(dashed or bracketed or 0)
+    found = _ATTEMPT.fullmatch(name)
+    return int(found[2] or found[3] or 0) if found else 0
 
 
 def _gradescope(files: dict, listing: str) -> Download:
@@ -155,8 +156,9 @@ def _gradescope(files: dict, listing: str) -> Download:
     for path in sorted(files.keys() - {listing}):
         inside = PurePosixPath(path)
         inside = inside.relative_to(root) if inside.is_relative_to(root) else inside
-        about = said.get(inside.parts[0]) if len(inside.parts) > 1 else None
-        people = about.get(":submitters") or [] if isinstance(about, dict) else []
+        listed = said.get(inside.parts[0]) if len(inside.parts) > 1 else None
+        about = listed if isinstance(listed, dict) else {}
+        people = about.get(":submitters") or []
         if not people:
             strangers.append(path)
         for one in people:

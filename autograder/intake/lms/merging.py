@@ -14,7 +14,8 @@ def _recognised(known: list[Student], new: list[Student]) -> dict[str, Student]:
     Raises:
         KitError: two rows are the same student.
     """
-    whose, ids, found = Whose(known), {one.id for one in known}, {}
+    whose, ids = Whose(known), {one.id for one in known}
+    found: dict[str, Student] = {}
     for one in new:
         same = None if one.id in ids else whose.find((one.id, *one.also, one.email, one.name))
         whoever = replace(one, id=same, also=(*one.also, one.id)) if same else one

@@ -43,7 +43,7 @@ def remember(unit: str, fresh: Mapping[str, Origin]) -> None:
         out = io.StringIO(newline="")
         table = csv.writer(out, lineterminator="\n")
         table.writerow(COLUMNS)
-        for student, one in sorted((origins(unit) | fresh).items()):
+        for student, one in sorted({**origins(unit), **fresh}.items()):
             table.writerow([student, one.system, one.path])
         settings.make_class_folder()
         write_atomically(origins_file(unit), out.getvalue())

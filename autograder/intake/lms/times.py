@@ -4,6 +4,7 @@ import re
 import tomllib
 import warnings
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dateutil import parser as dates
@@ -32,7 +33,7 @@ def when(said: str) -> datetime:
     return found.pop()
 
 
-def zone(name) -> ZoneInfo | None:
+def zone(name: Any) -> ZoneInfo | None:
     """The time zone that is named; None, which is this machine's, where none is.
 
     Raises:

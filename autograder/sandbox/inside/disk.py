@@ -24,7 +24,8 @@ class _Folder:
 
 def used(folder: Path, process: int) -> float:
     """Bytes of disk below a folder, and in files that a process holds open and has deleted; what cannot be seen is infinite."""
-    total, waiting = 0, [(None, str(folder))]
+    total = 0
+    waiting: list[tuple[_Folder | None, str]] = [(None, str(folder))]
     while waiting:
         try:
             parent, name = waiting.pop()
@@ -72,7 +73,7 @@ def remove(folder: Path) -> None:
         os.rmdir(folder)
 
 
-def _entries(folder) -> list[os.DirEntry]:
+def _entries(folder: Path | str) -> list[os.DirEntry]:
     try:
         with os.scandir(folder) as entries:
             return list(entries)

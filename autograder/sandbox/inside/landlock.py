@@ -57,7 +57,7 @@ def restrict(readable: list, writable: list) -> None:
         os.close(ruleset)
 
 
-def _allow(ruleset: int, path, rights: int) -> None:
+def _allow(ruleset: int, path: Path | str, rights: int) -> None:
     try:
         parent = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except OSError:

@@ -3,13 +3,15 @@
 import ast
 import re
 
+from IPython.core.interactiveshell import InteractiveShell
+
 MAX_PIECES, MAX_JOINED = 200, 12
 _GOES_ON = re.compile(r"[\s)\]}#]|(?:else|elif|except|finally)\b|$")  # a line that belongs to the one above it
 _COMPOUND = re.compile(r"@|(?:async|def|class|for|while|if|with|try)\b")
 _OF_A_BODY = re.compile(r"(?m)\b(?:return|yield)\b|^[ \t]+\S")
 
 
-def readable_pieces(shell, source: str) -> list[str]:
+def readable_pieces(shell: InteractiveShell, source: str) -> list[str]:
     """The parts of a cell, from top to bottom, that can be run although others are not Python.
 
     A definition is left out with what is broken behind it where that may be the rest of its body.
@@ -30,7 +32,7 @@ def readable_pieces(shell, source: str) -> list[str]:
 
 
 def _split(source: str) -> list[str]:
-    pieces = []
+    pieces: list[str] = []
     for line in source.splitlines():
         if pieces and (_GOES_ON.match(line) or pieces[-1].splitlines()[-1].startswith("@")):
             pieces[-1] += f"\n{line}"
@@ -39,7 +41,7 @@ def _split(source: str) -> list[str]:
     return pieces
 
 
-def _compiles(shell, piece: str) -> bool:
+def _compiles(shell: InteractiveShell, piece: str) -> bool:
     try:
         compile(shell.transform_cell(piece), "<piece>", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -10,20 +10,22 @@ import signal
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TextIO
 
 from utils.checking.observing.observe import observe
 from utils.checking.observing.refusals import told
-from utils.checking.records import Failure, Observation, pack, unpack_case
+from utils.checking.packs.packing import pack, unpack_case
+from utils.checking.records import DrawnCase, Failure, Observation
 
 from . import confine
-from .shell import TimeLimit, make_shell, quietly, run_cell
+from .shell import Shell, TimeLimit, make_shell, quietly, run_cell
 from .tampering import Original
 
 _NOT_YET = ("NotImplementedError", "NameError")
 _TAMPERED = "the grading code was changed from within the notebook"
 
 
-def run_job(job: dict, results, shell=None) -> None:
+def run_job(job: dict, results: TextIO, shell: Shell | None = None) -> None:
     """Runs a job's cells in order and writes a line for each; the last line says that it came to its end.
 
     Args:
@@ -69,7 +71,7 @@ def _out_of_time(*_):
     raise TimeLimit("time limit")
 
 
-def _observe(shell, name: str, job: dict, original: Original) -> dict:
+def _observe(shell: Shell, name: str, job: dict, original: Original) -> dict:
     """Observes an object on every case of its exercise."""
     observations, cases, started = [], job["cases"][name], time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, job["seconds"])
@@ -88,7 +90,7 @@ def _observe(shell, name: str, job: dict, original: Original) -> dict:
     return {"exercise": name, "observations": pack(observations), "seconds": spent}
 
 
-def _observed(namespace: dict, name: str, case, device) -> Observation:
+def _observed(namespace: dict, name: str, case: DrawnCase, device: str) -> Observation:
     """What no part of `observe` has foreseen costs one case, not the whole submission."""
     if name not in namespace:
         return Observation(failure=Failure("missing", "missing"))
@@ -109,7 +111,7 @@ def _by_cause(seen: Observation) -> Observation:
     return replace(seen, failure=replace(failure, stage=refused)) if refused else seen
 
 
-def work(job_file: int, results: int, shell) -> None:
+def work(job_file: int, results: int, shell: Shell) -> None:
     """The life of one job's process, from the descriptors it reads and writes; never returns."""
     status = 1
     try:

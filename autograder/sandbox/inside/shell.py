@@ -5,12 +5,13 @@ import io
 import os
 import signal
 import sys
+from typing import Any
 
 import jaxtyping  # noqa: F401 - imported here once, so that no submission waits for it
 import matplotlib.pyplot as plt
 from IPython.core.displayhook import DisplayHook
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.utils.capture import capture_output
+from IPython.utils.capture import RichOutput, capture_output
 from matplotlib import font_manager, mathtext
 from traitlets import Type
 from traitlets.config import Config
@@ -38,7 +39,9 @@ class _Hook(DisplayHook):
         """A value is shown without "Out[1]:": cells are not numbered here."""
 
 
-class _Shell(InteractiveShell):
+class Shell(InteractiveShell):
+    """Runs a cell's statements, keeps its errors, and starts nothing beside them."""
+
     displayhook_class = Type(_Hook)
     errors: list = []  # of the cell that is run
 
@@ -75,12 +78,12 @@ class _Shell(InteractiveShell):
         return bool(errors)
 
 
-def make_shell() -> InteractiveShell:
+def make_shell() -> Shell:
     """A shell without history, files or debugger that draws figures into the cell's output."""
     config = Config()
     config.HistoryManager.enabled = False  # its file would be open in every job
     config.HistoryManager.hist_file = ":memory:"
-    shell = _Shell.instance(colors="nocolor", autocall=0, config=config)
+    shell = Shell.instance(colors="nocolor", autocall=0, config=config)
     shell.run_line_magic("matplotlib", "inline")
     shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")  # drawn once, not twice
     return shell
@@ -98,7 +101,7 @@ def draw_once() -> None:
     figure.tight_layout()
     figure.savefig(io.BytesIO(), format="png", bbox_inches=None)
     plt.close(figure)
-    for cached in (font_manager._get_font, mathtext.MathTextParser._parse_cached):
+    for cached in (font_manager._get_font, mathtext.MathTextParser._parse_cached):  # type: ignore[attr-defined]  # private
         cached.cache_clear()  # a font that was still open would be closed in a job: by its number, which by then may be
     gc.collect()  # that of a file of the student's
 
@@ -137,14 +140,15 @@ class quietly:
         self._displays.__exit__(*error)
 
 
-def run_cell(shell: InteractiveShell, source: str, seconds: float, pictures: bool = True) -> dict:
+def run_cell(shell: Shell, source: str, seconds: float, pictures: bool = True) -> dict:
     """Runs one cell and returns {"outputs": a list in nbformat's form}.
 
     A statement that fails does not keep the others from being run, nor does a piece of the cell that is not Python. Each error
     is an output; "refused" in it says whether the confinement brought it about (see `utils.checking.observing.refusals`).
     Without `pictures`, figures that the cell shows are named in its output and not drawn.
     """
-    shell.display_formatter.formatters["image/png"].enabled = pictures
+    formatter: Any = shell.display_formatter
+    formatter.formatters["image/png"].enabled = pictures
     shell.errors = errors = []
     signal.setitimer(signal.ITIMER_REAL, seconds)
     try:
@@ -174,14 +178,14 @@ def _told(error: BaseException, seconds: float) -> dict:
     return {**said, "refused": refusal(error, place(error)[0])}
 
 
-def _said(error) -> str:
+def _said(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException:
         return ""
 
 
-def _displayed(item) -> dict:
+def _displayed(item: RichOutput) -> dict:
     shown = {kind: item.data.get(kind) for kind in ("text/plain", "image/png")}  # HTML could carry scripts to a reader
     data = {kind: value for kind, value in shown.items() if isinstance(value, str) and len(value) < MAX_PICTURE}
     return {"output_type": "display_data", "data": data, "metadata": {}}

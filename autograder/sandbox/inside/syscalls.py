@@ -3,6 +3,7 @@ no changes to what files are (owner, mode, times), which Landlock does not rule 
 
 import errno
 import os
+from typing import Any
 
 try:
     import pyseccomp
@@ -46,7 +47,7 @@ def prepare():
     return made
 
 
-def restrict(made) -> None:
+def restrict(made: Any) -> None:
     """Loads the filter into this process, which from now on can signal and limit itself alone."""
     own = os.getpid()
     for name in ("kill", "tgkill"):
@@ -57,7 +58,7 @@ def restrict(made) -> None:
     made.load()
 
 
-def _deny(made, name: str, error: int = errno.EPERM, *arguments) -> None:
+def _deny(made: Any, name: str, error: int = errno.EPERM, *arguments: Any) -> None:
     try:
         made.add_rule(pyseccomp.ERRNO(error), name, *arguments)
     except (OSError, ValueError, RuntimeError):  # a call that this architecture or library does not know

@@ -28,16 +28,16 @@ class Original:
         )
 
 
-def _is_of(value, module: ModuleType) -> bool:
+def _is_of(value: object, module: ModuleType) -> bool:
     return isinstance(value, type) and value.__module__ == module.__name__
 
 
-def _code(value):
+def _code(value: object) -> CodeType | None:
     """The code of a function or of a method, None of anything else."""
     return getattr(getattr(value, "__func__", value), "__code__", None)
 
 
-def _matters(name: str, owner, held: dict) -> bool:
+def _matters(name: str, owner: type | ModuleType, held: dict) -> bool:
     """Whether a new name can change what code does: any in a class, and in a module those that its code looks up."""
     if name in _NOTED:
         return False
@@ -48,7 +48,7 @@ def _looked_up(module: ModuleType, held: dict) -> set[str]:
     values = [value for value, _ in held.values()]
     values += [inner for one in values if _is_of(one, module) for inner in vars(one).values()]
     waiting = [code for value in values for code in map(_code, (value, *_accessors(value))) if code is not None]
-    found = set()
+    found: set[str] = set()
     while waiting:
         code = waiting.pop()
         found.update(code.co_names)
@@ -56,5 +56,5 @@ def _looked_up(module: ModuleType, held: dict) -> set[str]:
     return found
 
 
-def _accessors(value) -> tuple:
+def _accessors(value: object) -> tuple:
     return tuple(getattr(value, name, None) for name in ("fget", "fset", "__wrapped__"))

@@ -9,8 +9,10 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import utils  # noqa: F401 - its folder can be read later on, the one that it lies in cannot
 
@@ -71,7 +73,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 class _Watcher:
     """Confines one job, waits for its end, ends what is left of it, and says how it went."""
 
-    def __init__(self, plan: dict, descriptors: list, filtered):
+    def __init__(self, plan: dict, descriptors: list, filtered: Any):
         self.plan, self.level, self.filtered = plan, plan["level"], filtered
         self.job_file, self.results, self.status, self.stop = descriptors
         first = os.pread(self.job_file, 1 << 16, 0).split(b"\n")[0]
@@ -79,7 +81,7 @@ class _Watcher:
         self.limits = json.loads(first)
         self.scratch = Path(plan["scratch"]) / f"job-{os.getpid()}"
 
-    def watch(self, work) -> None:
+    def watch(self, work: Callable[[int, int], None]) -> None:
         """Runs `work` in a confined child; writes {"how", "signal"} to the status descriptor."""
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -98,7 +100,7 @@ class _Watcher:
             disk.remove(self.scratch)  # which may take a while; its end is that of this process
             os._exit(0)
 
-    def _run(self, work) -> dict:
+    def _run(self, work: Callable[[int, int], None]) -> dict:
         used = confine.address_space()
         if self.level == BUBBLEWRAP:
             confine.enter_namespaces(self.limits["disk"], self.plan["writable"])

@@ -22,11 +22,11 @@ def _as_it_is(model=None, **options):
     return model if model is not None else lambda made: made
 
 
-def _go_on(*arguments, **named) -> None:
+def _go_on(*arguments: object, **named: object) -> None:
     """Nobody sits at the debugger."""
 
 
-def _if_it_is_here(device) -> None:
+def _if_it_is_here(device: torch.device | str | int | None) -> None:
     _set_default_device(device)
     try:
         torch.empty(1)

@@ -2,7 +2,7 @@
 
 import nbformat
 
-from autograder.trials.attacks.kinds import FIRST, Attack, answer, place
+from autograder.trials.attacks.kinds import FIRST, Attack, Change, answer, place
 
 _DEFINE_ALL = """
 for name in ["attention_scores", "stable_softmax", "attention_pooling", "scaled_dot_product_attention", "AttentionLayer",
@@ -15,7 +15,7 @@ def _all_are(value: str, before: str = "") -> str:
     return before + _DEFINE_ALL.format(value=value)
 
 
-def _after_every_stub(source: str):
+def _after_every_stub(source: str) -> Change:
     """Puts a cell before each check, so that what it defines is what is checked."""
 
     def change(notebook):
@@ -28,14 +28,14 @@ def _after_every_stub(source: str):
     return change
 
 
-def _at_the_end(source: str):
+def _at_the_end(source: str) -> Change:
     def change(notebook):
         notebook.cells.append(nbformat.v4.new_code_cell(source))
 
     return change
 
 
-def _edit_checks(source: str):
+def _edit_checks(source: str) -> Change:
     def change(notebook):
         for cell in notebook.cells:
             if cell.metadata.get("nbgrader", {}).get("grade_id", "").startswith("check_"):
@@ -44,7 +44,7 @@ def _edit_checks(source: str):
     return change
 
 
-def _raise_points(notebook):
+def _raise_points(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("grade"):
@@ -52,7 +52,7 @@ def _raise_points(notebook):
     notebook.cells[place(notebook, "check_" + FIRST)].source = "1000.0"
 
 
-def _unlock_checks(notebook):
+def _unlock_checks(notebook: nbformat.NotebookNode) -> None:
     for cell in notebook.cells:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("grade") and not marks.get("solution"):

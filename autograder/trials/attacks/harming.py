@@ -135,7 +135,7 @@ for path in ("link", "up/{MARK}", "root/tmp/{MARK}", "root/{MARK}"):
 """
 
 
-def _scripts(notebook):
+def _scripts(notebook: nbformat.NotebookNode) -> None:
     """Script wherever a reader's browser could meet it: in text, output, errors, metadata and names."""
     script = "<script>document.title='attacked'</script><img src=x onerror=\"document.title='attacked'\">"
     links = (
@@ -156,22 +156,22 @@ def _slipping() -> bytes:
     return buffer.getvalue()
 
 
-def _nested(notebook) -> bytes:
+def _nested(notebook: nbformat.NotebookNode) -> bytes:
     return b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": ' + b"[" * 200_000
 
 
-def _duplicates(notebook):
+def _duplicates(notebook: nbformat.NotebookNode) -> None:
     for cell in list(notebook.cells):
         notebook.cells.append(nbformat.from_dict(cell))
 
 
-def _half_characters(notebook):
+def _half_characters(notebook: nbformat.NotebookNode) -> None:
     notebook.cells.insert(0, nbformat.v4.new_markdown_cell("half: \ud83d"))
     shown = "print('\\ud800')\nraise ValueError('a\\ud800b')"
     notebook.cells.insert(1, nbformat.v4.new_code_cell(shown))
 
 
-def _huge_cells(notebook):
+def _huge_cells(notebook: nbformat.NotebookNode) -> None:
     many = "import gc\n" + "".join(f"a{number} = 1\n" for number in range(8000))
     for source in (many, many, "a = 1\n" * 500_000, "# " + "x" * 3_000_000):
         notebook.cells.append(nbformat.v4.new_code_cell(source))

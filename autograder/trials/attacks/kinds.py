@@ -9,6 +9,10 @@ import nbformat
 
 from autograder import settings
 
+Change = Callable[
+    [nbformat.NotebookNode], object
+]  # of a notebook in place; bytes that it returns are handed in instead
+
 UNIT = "04_attention_layer"
 FULL = 18  # the automatic points of the unit
 FIRST = "attention_scores"  # the exercise that most attacks try to get marks for
@@ -32,7 +36,7 @@ class Attack:
 
     name: str
     aim: str
-    code: str | Callable = ""
+    code: str | Change = ""
     solved: bool = False
     deserves: float | None = None
     files: dict = field(default_factory=dict)
@@ -45,7 +49,9 @@ class Attack:
         return self.deserves if self.deserves is not None else FULL if self.solved else 0
 
 
-def build(attack: Attack, released, solved, folder: Path, port: int = 0) -> dict[str, bytes]:
+def build(
+    attack: Attack, released: nbformat.NotebookNode, solved: nbformat.NotebookNode, folder: Path, port: int = 0
+) -> dict[str, bytes]:
     """The files that the attack hands in, by name; it knows where the repository and the class's folder are, and whom to call.
 
     Args:
@@ -64,7 +70,7 @@ def build(attack: Attack, released, solved, folder: Path, port: int = 0) -> dict
     return {**attack.files, **({} if attack.instead else {f"{UNIT}.ipynb": data})}
 
 
-def filled(released, solved) -> nbformat.NotebookNode:
+def filled(released: nbformat.NotebookNode, solved: nbformat.NotebookNode) -> nbformat.NotebookNode:
     """The assignment with the solution's code in it."""
     sources = {cell.id: cell.source for cell in solved.cells if cell.metadata.get("nbgrader", {}).get("solution")}
     notebook = nbformat.from_dict(released)
@@ -75,7 +81,7 @@ def filled(released, solved) -> nbformat.NotebookNode:
     return notebook
 
 
-def place(notebook, grade_id: str) -> int:
+def place(notebook: nbformat.NotebookNode, grade_id: str) -> int:
     """Where the cell with this label stands."""
     labels = [cell.metadata.get("nbgrader", {}).get("grade_id") for cell in notebook.cells]
     return labels.index(grade_id)

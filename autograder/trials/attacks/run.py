@@ -113,7 +113,8 @@ def _digests(folder: Path) -> dict[Path, str]:
             if file.suffix in (".py", ".ipynb", ".json", ".html") and file.name != progress.FILE
         ]
     for name in ("torch.functional", "IPython.core.interactiveshell"):
-        files.append(Path(sys.modules[name].__file__) if name in sys.modules else settings.ROOT / "pyproject.toml")
+        place = sys.modules[name].__file__ if name in sys.modules else None
+        files.append(Path(place) if place else settings.ROOT / "pyproject.toml")
     return {file: _state(file) for file in files}
 
 
@@ -163,7 +164,7 @@ def _found(tried: list[Attack], folder: Path, before: dict, calls: set, port: in
     for line in (folder / "results" / f"{UNIT}.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         rows.setdefault(row["student"], []).append(row)
-    harm = {attack.name: [] for attack in tried}
+    harm: dict[str, list[str]] = {attack.name: [] for attack in tried}
     for name, what in _harm(folder, before, calls, port, left):
         harm[name].append(what)
     for neighbour in NEIGHBOURS:

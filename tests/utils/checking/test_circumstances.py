@@ -2,10 +2,16 @@
 
 import numpy as np
 
-from utils.checking.explaining.circumstances import where
-from utils.checking.explaining.facts import common
+from utils.checking.explaining import circumstances
+from utils.checking.explaining.facts import Fact, Kind, common
 from utils.checking.explaining.sizes import length_facts
 from utils.checking.records import DrawnCase, Output
+
+
+def where(failed, passed) -> str:
+    """The words for what parts the cases that fail from those that pass; empty where nothing does."""
+    circumstance = circumstances.where(failed, passed)
+    return circumstance.words if circumstance else ""
 
 
 def case(batch, N=5, mask=None, **sizes):
@@ -43,19 +49,21 @@ def test_one_case_shows_nothing():
     assert where([case("")], [case("B"), case("B")]) == where([case(""), case("")], [case("B")]) == ""
 
 
-def lengths(name, axis, wanted, got, sizes):
+def lengths(name, axis, expected, actual, sizes):
     """Facts about a result with one axis of the wrong size, whose numbers are other ones too."""
-    wanted, got = (Output("tensor", shape=(n,), values=first + np.arange(n)) for n, first in ((wanted, 0), (got, 100)))
-    return length_facts(name, [axis], wanted, got, sizes)
+    expected, actual = (
+        Output("tensor", shape=(n,), values=first + np.arange(n)) for n, first in ((expected, 0), (actual, 100))
+    )
+    return length_facts(name, [axis], expected, actual, sizes)
 
 
 def test_a_size_in_the_place_of_another_takes_two_cases():
     sizes = [{"N_Q": 4, "N_X": 5}, {"N_Q": 6, "N_X": 3}]
     each = [lengths("Y", "N_Q", one["N_Q"], one["N_X"], one) for one in sizes]
-    assert [key[:5] for key in common(each)] == [("shape", "size", "Y", "N_Q", "N_X")] and common(each[:1]) == []
+    assert common(each) == [Fact(Kind.SHAPE_SIZE, "Y", axis="N_Q", value="N_X", evidence=2)] and common(each[:1]) == []
     each = [lengths("y", "steps", n, n - 1, {"steps": n}) for n in (4, 7)]
-    (key,) = common(each)
-    assert each[0][key] == "y has one entry too few along steps, its axis −1."
+    (fact,) = common(each)
+    assert fact.sentence == "y has one entry too few along steps, its axis −1."
 
 
 def test_a_size_that_some_cases_have_no_name_for_is_not_told():

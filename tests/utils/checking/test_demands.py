@@ -1,6 +1,7 @@
 """What an exercise may ask for besides right numbers: an error in words, a table that is never made, a mask, no idle work."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,11 +9,11 @@ import torch
 from conftest import plain
 from torch import nn
 
-from autograder.bank.audit.auditing import examine as examined
 from autograder.bank.cases.drawing import draw
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
 from autograder.exercises.unit_08_efficient_attention.generate_with_cache.cached import decode_anew
+from utils.checking.concluding import examine as examined
 from utils.checking.observing.observe import observe
 
 causal_mask, generate_with_cache, linear_attention, masked_softmax, padding_mask, tiled_attention = map(
@@ -94,7 +95,7 @@ def whole_table(Q, K, V, block):
 @pytest.mark.parametrize("named", [True, False])
 def test_right_numbers_by_way_of_a_table_that_should_not_exist_are_told_so(reveal, named):
     frozen = freeze(tiled_attention, "a draw", grading=not reveal, mistakes=named)
-    result = examined(frozen, whole_table, reveal=reveal)
+    result = examined(replace(frozen, is_hidden=not reveal), whole_table)
     assert (result.problem, result.misconception, result.points) == ("too_large", "whole_table" if named else None, 0)
     said = plain(result.message)
     assert ("as large as the whole table" if named else "made on the way is too large") in said

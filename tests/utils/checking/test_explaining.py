@@ -7,12 +7,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from answers import answers_to
+from examining import examine_hidden
 from torch import nn
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
+from utils.checking.concluding import examine
 from utils.checking.explaining import weights
+from utils.checking.explaining.facts import Fact, Kind
 from utils.checking.messages.wrong_numbers import numbers
 from utils.checking.records import Output
 
@@ -33,19 +35,19 @@ def attention_weights(E, mask):
 
 
 def test_a_mistake_that_would_fail_where_the_code_passes_is_not_named():
-    result = examine(freeze(find_exercise("masked_softmax"), "six", grading=True), masked_softmax, reveal=False)
+    result = examine_hidden(freeze(find_exercise("masked_softmax"), "six", grading=True), masked_softmax)
     assert not result.passed and result.misconception is None
 
 
 def test_a_condition_is_told_only_where_nothing_else_fails():
-    result = examine(freeze(find_exercise("attention_weights"), "eight", grading=True), attention_weights, reveal=False)
+    result = examine_hidden(freeze(find_exercise("attention_weights"), "eight", grading=True), attention_weights)
     assert not result.passed and {"spread", "scale"} <= {one.condition for one in result.verdicts if not one.passed}
     assert "numbers that differ much in size" not in " ".join(result.message.split())
 
 
 def said(name, made, seed="six"):
     """The message on what was made, in one line."""
-    result = examine(freeze(find_exercise(name), seed, grading=True), made, reveal=False)
+    result = examine_hidden(freeze(find_exercise(name), seed, grading=True), made)
     assert not result.passed
     return " ".join(result.message.split())
 
@@ -183,7 +185,8 @@ def test_a_small_derivative_is_not_told_as_none():
 def test_earlier_and_later_are_said_of_positions_alone():
     wanted = np.full((4, 4), 0.25)
     lower = np.triu(wanted)  # nothing for what stands below the diagonal
-    told = [" ".join(weights._support("A", axes, wanted, lower).values()) for axes in (["N", "N"], ["T", "E"])]
+    told = [weights._support("A", axes, wanted, lower) for axes in (["N", "N"], ["T", "E"])]
+    told = [" ".join(fact.sentence for fact in facts) for facts in told]
     assert "positions earlier than the query's own" in told[0] and "entries along E" in told[1]
     assert "query" not in told[1]
 
@@ -216,7 +219,7 @@ UNTRUE = [  # exercise, answer of the bank, words that are not true of it
 def test_what_holds_of_a_case_by_chance_is_not_told(name, made, words):
     answer = next(one for one in answers_to(name) if one.name == made)
     for seed in ("sample", "third"):
-        result = examine(freeze(find_exercise(name), seed, grading=True), answer.object, reveal=False)
+        result = examine_hidden(freeze(find_exercise(name), seed, grading=True), answer.object)
         assert not result.passed and words not in " ".join(result.message.split())
 
 
@@ -304,6 +307,6 @@ def test_of_two_wrong_results_both_are_named():
 def test_a_zero_that_is_merely_too_small_is_no_place_without_weight():
     assert "where it should be 0" not in said("prefix_attention", bank_answer("prefix_attention", "limited"), "one")
     wanted, got = np.array([[0.4, 0.6, 0]]), np.array([[0.3, 0.5, 0.2]])
-    assert ("leak", "A") in weights.weight_facts("A", ["N", "M"], wanted, got, 1e-5, {})
+    assert Fact(Kind.LEAK, "A") in weights.weight_facts("A", ["N", "M"], wanted, got, 1e-5, {})
     wanted = np.array([[0.4, 0.6 - 1e-40, 1e-40, 0]])
-    assert ("leak", "A") not in weights.weight_facts("A", ["N", "M"], wanted, np.full((1, 4), 0.25), 1e-5, {})
+    assert Fact(Kind.LEAK, "A") not in weights.weight_facts("A", ["N", "M"], wanted, np.full((1, 4), 0.25), 1e-5, {})

@@ -4,9 +4,9 @@ import numpy as np
 import torch
 from conftest import plain
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
+from utils.checking.concluding import examine
 from utils.checking.explaining.places import place_facts
 
 
@@ -71,8 +71,8 @@ def test_shapes_are_told_by_the_results_own_axes_where_all_sizes_are_1():
 
 
 def test_what_is_right_at_one_position_alone_may_be_right_elsewhere_in_parts():
-    wanted = np.arange(12.0).reshape(3, 4)
-    got = wanted + np.array([[1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0]])
-    assert [*place_facts("Y", ["B", "N"], wanted, got, 1e-5).values()] == [
+    expected = np.arange(12.0).reshape(3, 4)
+    actual = expected + np.array([[1, 1, 1, 0], [0, 1, 0, 0], [1, 0, 1, 0]])
+    assert [fact.sentence for fact in place_facts("Y", ["B", "N"], expected, actual, 1e-5)] == [
         "Only at the last position along N is Y right throughout."
     ]

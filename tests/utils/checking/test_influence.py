@@ -1,8 +1,8 @@
 """What a wrong result depends on is told from its gradients: padding that counts, positions that do not, means of means."""
 
 import pytest
+from examining import examine_hidden
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
 
@@ -60,10 +60,10 @@ def small_number_added(logits, y):
     ],
 )
 def test_a_wrong_loss_is_told_by_what_it_depends_on(frozen, made, said):
-    result = examine(frozen, made, reveal=False)
+    result = examine_hidden(frozen, made)
     assert said in " ".join(result.message.split()), result.message
 
 
 def test_a_factor_that_is_the_same_everywhere_is_left_to_the_factor(frozen):
-    twice = examine(frozen, lambda logits, y: 2 * (losses(logits, y) * (y != 0)).sum() / (y != 0).sum(), reveal=False)
+    twice = examine_hidden(frozen, lambda logits, y: 2 * (losses(logits, y) * (y != 0)).sum() / (y != 0).sum())
     assert "derivative" not in twice.message and not twice.passed

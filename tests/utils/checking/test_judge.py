@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from conftest import plain
 from torch import nn
 
-from utils.checking.judging.verdict import ROBUSTNESS
+from utils.checking.judging.points import ROBUSTNESS
 
 
 def unfinished(q, X):
@@ -431,12 +431,13 @@ def test_what_fails_is_told_with_the_numbers_of_the_case_itself(examine, shipped
 
 
 def test_numbers_of_hidden_cases_are_not_told():
+    from examining import examine_hidden
+
     from autograder.bank import catalogue
-    from autograder.bank.audit.auditing import examine
     from autograder.bank.freezing import freeze
 
     frozen = freeze(catalogue.find_exercise("attention_scores"), "hidden", grading=True)
-    seen = examine(frozen, lambda q, X: 3 * (q.unsqueeze(-2) * X).sum(-1), reveal=False)
+    seen = examine_hidden(frozen, lambda q, X: 3 * (q.unsqueeze(-2) * X).sum(-1))
     assert "Each number of e is the right one times 3." in seen.message
     told = seen.message.replace("lesson 04", "").replace("times 3", "")
     assert not any(digit in told for digit in "0123456789")

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from examining import examine_hidden
 from torch import nn
 
-from autograder.bank.audit.auditing import examine as examined_by
 from autograder.bank.cases.drawing import draw
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import expect, freeze, frozen_exercise
+from utils.checking.explaining.facts import Kind
 from utils.checking.explaining.relations import facts
 from utils.checking.explaining.scales import scale_facts
 from utils.checking.messages.shapes import symbolic
@@ -30,7 +31,7 @@ def told(examine):
     """told(name, object): (the result, its message in one line) of a self-check, or of grading."""
 
     def told(name, made, grading=False):
-        result = examined_by(graded(name), made, reveal=False) if grading else examine(name, made)
+        result = examine_hidden(graded(name), made) if grading else examine(name, made)
         assert not result.passed
         return result, " ".join(result.message.split())
 
@@ -167,7 +168,7 @@ def test_an_argument_that_is_not_used_is_not_told_as_something_kept():
     other = replace(one, inputs={**one.inputs, "eps": 0.5})
     frozen = frozen_exercise(exercise, [expect(exercise, one), expect(exercise, other)])
     seen = observe(lambda X, weight, bias, eps: exercise.reference(X, weight, bias, 0.5), one)
-    assert not any(key[0] == "earlier" for key in facts(frozen, frozen.cases[0], seen))
+    assert not any(fact.kind is Kind.EARLIER for fact in facts(frozen, frozen.cases[0], seen))
 
 
 def missing_bias(size, P, C, D, L, D_F, classes):
@@ -289,8 +290,9 @@ def test_a_gradient_where_none_should_be_is_not_said_to_be_cut_off(told):
 def test_numbers_that_are_right_beside_the_largest_alone_are_not_said_to_be_right_to_some_digits():
     wanted = np.array([[1e4, 2e4], [1.0, 2.0]])
     for got, right in ((wanted * (1 + 1e-4), True), (wanted + [[0.0], [0.5]], False)):
-        (told,) = scale_facts("Y", wanted, got, 1e-5, {}, vectors=False).values()
-        assert ("right to about" in told) == right and ("off by little beside its largest" in told) != right
+        (fact,) = scale_facts("Y", wanted, got, 1e-5, {}, vectors=False)
+        assert ("right to about" in fact.sentence) == right
+        assert ("off by little beside its largest" in fact.sentence) != right
 
 
 def test_size_is_not_blamed_where_large_numbers_fail_in_a_small_type_alone(told):

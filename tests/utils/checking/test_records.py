@@ -12,7 +12,8 @@ from hypothesis.extra import numpy as arrays_of
 
 from utils.checking.explaining.shapes import shape_facts
 from utils.checking.messages.shapes import looks_like, symbolic
-from utils.checking.records import Failure, Observation, Output, pack, unpack_observation, unpack_value
+from utils.checking.packs.packing import pack, unpack_observation, unpack_value
+from utils.checking.records import Failure, Observation, Output
 
 
 def roundtrip(value):
@@ -118,4 +119,4 @@ def test_every_shape_is_told_in_words_and_symbols(wanted, got):
         Output("tensor", shape=shape, values=np.arange(math.prod(shape)).reshape(shape)) for shape in (wanted, got)
     ]
     found = shape_facts("Y", list(sizes), *outputs, sizes)
-    assert all(key[0] == "shape" and text.endswith((".", "?")) for key, text in found.items())
+    assert all(fact.kind.group == "shape" and fact.sentence.endswith((".", "?")) for fact in found)

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.cases.drawing import draw
 from autograder.bank.freezing import freeze
-from autograder.exercises.unit_03_image_captioning.captioner import MANY, caption_scenes
-from autograder.exercises.unit_03_image_captioning.recognise import recognised
+from autograder.exercises.unit_03_image_captioning.caption_scenes import MANY, caption_scenes, recognised
 from utils.checking import toy_models
+from utils.checking.concluding import examine
 from utils.checking.records import Helper
 from utils.data import scenes
 

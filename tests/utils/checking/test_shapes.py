@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from utils.checking.explaining.facts import common
+from utils.checking.explaining.facts import Kind, common
 from utils.checking.explaining.shapes import shape_facts
 from utils.checking.messages.shapes import looks_like
 from utils.checking.records import Output
@@ -15,15 +15,14 @@ def output(values):
     return Output("tensor", shape=values.shape, values=values)
 
 
-def told(wanted, got, axes=("N", "M"), sizes=SIZES):
+def told(expected, actual, axes=("N", "M"), sizes=SIZES):
     """What is told of a single case: the first fact, or what nothing more is known of."""
-    found = shape_facts("Y", list(axes)[: wanted.ndim], output(wanted), output(got), sizes)
-    keys = common([found])
-    return found[keys[0]] if keys else f"Y {looks_like(wanted.shape, got.shape, axes)}"
+    shared = common([shape_facts("Y", list(axes)[: expected.ndim], output(expected), output(actual), sizes)])
+    return shared[0].sentence if shared else f"Y {looks_like(expected.shape, actual.shape, axes)}"
 
 
 @pytest.mark.parametrize(
-    "wanted, got, said",
+    "expected, actual, said",
     [
         ((3, 4), (4, 3), "exchanging axes alone does not make it right"),
         ((1, 4), (4,), "squeeze() removes every axis"),
@@ -44,16 +43,18 @@ def told(wanted, got, axes=("N", "M"), sizes=SIZES):
         ((3, 4, 5), (), "a single number"),
     ],
 )
-def test_a_wrong_shape_is_told_by_what_became_of_its_axes(wanted, got, said):
-    axes = ("N", "M") if len(wanted) == 2 else ("B", "N", "M")
-    assert said in told(np.zeros(wanted) + np.arange(np.prod(wanted)).reshape(wanted), np.full(got, 100.0), axes)
+def test_a_wrong_shape_is_told_by_what_became_of_its_axes(expected, actual, said):
+    axes = ("N", "M") if len(expected) == 2 else ("B", "N", "M")
+    assert said in told(
+        np.zeros(expected) + np.arange(np.prod(expected)).reshape(expected), np.full(actual, 100.0), axes
+    )
 
 
 RIGHT = np.random.default_rng(0).standard_normal((3, 4))
 
 
 @pytest.mark.parametrize(
-    "got, said",
+    "actual, said",
     [
         (RIGHT.T, "Y is right but for the order of its axes: it is [M, N]."),
         (RIGHT.sum(axis=0), "Y holds the sum over N of what is asked for"),
@@ -69,13 +70,13 @@ RIGHT = np.random.default_rng(0).standard_normal((3, 4))
         (np.delete(RIGHT, 1, axis=1), "something is missing in its middle, 1 long, behind the first 1"),
     ],
 )
-def test_numbers_of_another_shape_tell_what_they_are(got, said):
-    assert said in told(RIGHT, got)
+def test_numbers_of_another_shape_tell_what_they_are(actual, said):
+    assert said in told(RIGHT, actual)
 
 
 def test_numbers_that_go_wrong_before_the_end_are_told_by_how_far_they_are_right():
-    wanted, got = np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3, 1])
-    assert "right at the first 2 positions, and not at the next" in told(wanted, got, ["L"], {})
+    expected, actual = np.array([1, 2, 3, 4]), np.array([1, 2, 4, 3, 1])
+    assert "right at the first 2 positions, and not at the next" in told(expected, actual, ["L"], {})
 
 
 @pytest.mark.parametrize(
@@ -90,9 +91,15 @@ def test_numbers_that_go_wrong_before_the_end_are_told_by_how_far_they_are_right
 def test_lengths_are_told_by_what_is_the_same_on_all_inputs(asked, came, said):
     pairs = [(1.0 * np.arange(n), 100.0 + np.arange(m)) for n, m in zip(asked, came)]
     each = [shape_facts("Y", ["L"], output(a), output(b), {}) for a, b in pairs]
-    assert said in each[0][common(each)[0]]
+    assert said in common(each)[0].sentence
     assert not common(each[:1]) and not common(each, different=1), "two draws of one size show no more than one"
 
 
 def test_tokens_that_no_right_result_has_are_told():
     assert "larger than any in the right result" in told(np.array([1, 2, 3]), np.array([1, 9]), ["L"], {})
+
+
+def test_of_two_axes_of_one_name_the_last_is_told():
+    pair = (Output("tensor", shape=shape, values=np.zeros(shape)) for shape in ((2, 3), (4, 5)))
+    (count,) = (fact for fact in shape_facts("Y", ["N", "N"], *pair, {}) if fact.kind is Kind.SHAPE_COUNT)
+    assert count.sentence == "Y has 2 entries too many along N, its axis −1, on each input on which it fails."

@@ -7,14 +7,15 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.cases.drawing import VISIBLE_SEED
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
 from utils.checking import toy_models
+from utils.checking.concluding import examine
 from utils.checking.messages.shapes import symbolic
 from utils.checking.observing.observe import observe
-from utils.checking.records import DrawnCase, Helper, pack, unpack_case, unpack_value
+from utils.checking.packs.packing import pack, unpack_case, unpack_value
+from utils.checking.records import DrawnCase, Helper
 
 V, D, H = 9, 4, 3
 

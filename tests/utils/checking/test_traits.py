@@ -6,23 +6,24 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.bank.audit.auditing import examine
 from autograder.bank.cases.drawing import VISIBLE_SEED
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
+from utils.checking.concluding import examine
+from utils.checking.explaining.facts import Kind, Trait
 from utils.checking.explaining.shapes import shape_facts
-from utils.checking.explaining.traits import KINDS, trait_facts
+from utils.checking.explaining.traits import trait_facts
 from utils.checking.records import Output
 
 A = np.array([-2.0, -1.0, 0.0, 1.0, 2.0, 3.0])
 
 
-def traits(wanted, got):
-    return trait_facts("Y", ["N"], wanted, got, 1e-5)
+def traits(expected, actual):
+    return trait_facts("Y", ["N"], expected, actual, 1e-5)
 
 
 @pytest.mark.parametrize(
-    "got, told",
+    "actual, told",
     [
         (np.where(A == 3, np.inf, A), "Numbers of Y are infinite, and all should be finite"),
         (np.where(A == 2, 0, A), "Two numbers of Y are 0; in the right result one is."),
@@ -42,28 +43,28 @@ def traits(wanted, got):
         (A * [2, 3, 1, 5, 6, 7], "Each number of Y that is wrong is, apart from its sign, too large."),
     ],
 )
-def test_what_any_look_shows_is_told(got, told):
-    found = traits(A, got)
-    assert all(key[0] in KINDS for key in found)
-    assert any(told in text for text in found.values())
+def test_what_any_look_shows_is_told(actual, told):
+    facts = traits(A, actual)
+    assert all(fact.kind.has(Trait.LOOK) for fact in facts)
+    assert any(told in fact.sentence for fact in facts)
 
 
 @pytest.mark.parametrize(("place", "which"), [(0, "first"), (-1, "last")])
 def test_a_single_right_entry_in_a_corner_is_told(place, which):
-    got = np.full((3, 4), 99.0)
-    wanted = np.arange(12.0).reshape(3, 4)
-    got[place, place] = wanted[place, place]
-    told = trait_facts("Y", ["N", "M"], wanted, got, 1e-5).values()
+    actual = np.full((3, 4), 99.0)
+    expected = np.arange(12.0).reshape(3, 4)
+    actual[place, place] = expected[place, place]
+    told = [fact.sentence for fact in trait_facts("Y", ["N", "M"], expected, actual, 1e-5)]
     assert f"Only the {which} entry of Y along all its axes is right." in told
 
 
 def test_zeros_at_other_places_are_told_of_no_tokens():
-    wanted, got = np.array([0, 1, 2, 3]), np.array([1, 0, 0, 0])
-    assert not [key for key in trait_facts("Y", ["N"], wanted, got, 1e-5) if key[0] == "zeros"]
+    expected, actual = np.array([0, 1, 2, 3]), np.array([1, 0, 0, 0])
+    assert not [fact for fact in trait_facts("Y", ["N"], expected, actual, 1e-5) if fact.kind is Kind.ZEROS]
 
 
 def test_positive_numbers_are_not_said_to_lack_negative_ones():
-    assert not [key for key in traits(np.abs(A) + 1, np.abs(A) + 2) if key[0] == "sign"]
+    assert not [fact for fact in traits(np.abs(A) + 1, np.abs(A) + 2) if fact.kind is Kind.SIGN]
 
 
 def test_a_code_without_zero_is_told():
@@ -77,8 +78,8 @@ def test_a_code_without_zero_is_told():
 
 def test_the_largest_numbers_there_are_bring_no_warning():
     most = np.finfo(np.float64).max
-    wanted, got = np.array([-most, most, 1.0, most]), np.array([most, -most, 1.0, -most])
+    expected, actual = np.array([-most, most, 1.0, most]), np.array([most, -most, 1.0, -most])
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        traits(wanted, got)
-        shape_facts("Y", ["N"], *(Output("tensor", shape=one.shape, values=one) for one in (wanted, got[:3])), {})
+        traits(expected, actual)
+        shape_facts("Y", ["N"], *(Output("tensor", shape=one.shape, values=one) for one in (expected, actual[:3])), {})

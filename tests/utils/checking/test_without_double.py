@@ -10,7 +10,8 @@ from conftest import ROOT, plain
 
 from autograder import settings
 from utils import device as devices
-from utils.checking.judging.judge import conclude, judge
+from utils.checking.concluding import conclude
+from utils.checking.judging.judge import judge
 from utils.checking.messages.exceptions import hint
 from utils.checking.observing.devices import NO_DOUBLE, THERE, other_device
 from utils.checking.observing.observe import observe

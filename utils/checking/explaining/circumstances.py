@@ -1,7 +1,11 @@
 """Facts about where code fails: what is true of every case that fails, and of none that passes."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
 import numpy as np
 
+from utils.checking.messages.facts import circumstances as words
 from utils.checking.records import DrawnCase
 
 LARGE = 80.0  # exp of more overflows single precision soon
@@ -9,28 +13,59 @@ ENOUGH = 2  # cases that fail, and that pass, before what parts them counts
 FEW = 3  # sizes that part what fails from what passes: of more nobody can say which it is
 
 
-def circumstances(case: DrawnCase) -> dict[str, bool]:
-    """What may or may not be true of a case, by the words for it: "there is no batch axis"."""
-    found = {}
+@dataclass(frozen=True)
+class Circumstance:
+    """What may or may not be true of a case.
+
+    Attributes:
+        words: for a student: "there is no batch axis".
+        may_go_unsaid: it may be true of a case that says nothing of it: of a size that the case has no name for.
+        of_an_argument: it is an argument's value.
+    """
+
+    words: str
+    may_go_unsaid: bool = field(default=False, compare=False)
+    of_an_argument: bool = field(default=False, compare=False)
+
+
+def circumstances(case: DrawnCase) -> dict[Circumstance, bool]:
+    """What may be true of a case, and whether it is."""
+    return {
+        **dict(_of_axes(case)),
+        **dict(_of_truth_values(case)),
+        **dict(_of_numbers(case)),
+    }
+
+
+def _of_axes(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
+    """How many batch axes there are, and which sizes are 1."""
     batch = max((sum(axis.startswith("B") for axis in shape.split()) for shape in case.symbols.values()), default=0)
-    found["there is no batch axis"] = batch == 0
-    found["there are several batch axes"] = batch > 1
-    found["there is not exactly one batch axis"] = batch != 1
+    yield Circumstance(words.no_batch_axis()), batch == 0
+    yield Circumstance(words.several_batch_axes()), batch > 1
+    yield Circumstance(words.another_number_of_batch_axes()), batch != 1
     for axis, size in case.sizes.items():
-        found[f"{axis} is 1"] = size == 1
-    found["some size is 1"] = 1 in case.sizes.values()
+        yield Circumstance(words.size_is_one(axis), may_go_unsaid=True), size == 1
+    yield Circumstance(words.some_size_is_one()), 1 in case.sizes.values()
+
+
+def _of_truth_values(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
+    """What masks hold, and which arguments are True, False or None."""
     for name, value in case.inputs.items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "b" and value.ndim:
-            found[f"a row of {name} is False all through"] = bool((~value).all(axis=-1).any())
-            found[f"{name} has a False"] = not value.all()
+            yield Circumstance(words.has_empty_row(name)), bool((~value).all(axis=-1).any())
+            yield Circumstance(words.has_false(name)), not value.all()
         if value is None or isinstance(value, bool):
-            found[f"{name} is {value}"] = True
+            yield Circumstance(words.argument_is(name, value), of_an_argument=True), True
+
+
+def _of_numbers(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
+    """Which whole numbers are smaller than which sizes, and whether there are large numbers."""
     for name, number in case.given_sizes.items():
         if name not in case.sizes:
-            found |= {f"{name} is smaller than {axis}": number < size for axis, size in case.sizes.items()}
+            for axis, size in case.sizes.items():
+                yield Circumstance(words.number_is_smaller(name, axis)), number < size
     if any(_is_real(value) for value in case.inputs.values()):  # of several inputs nobody can say which it is
-        found[f"some input has numbers beyond ±{LARGE:g}"] = has_large_numbers(case)
-    return found
+        yield Circumstance(words.has_large_numbers(bound=LARGE)), has_large_numbers(case)
 
 
 def has_large_numbers(case: DrawnCase) -> bool:
@@ -39,34 +74,32 @@ def has_large_numbers(case: DrawnCase) -> bool:
     return any(bool((np.abs(value[np.isfinite(value)]) > LARGE).any()) for value in reals)
 
 
-def _is_real(value) -> bool:
+def _is_real(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
-def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> str:
-    """The first circumstance under which everything fails, and nothing without it; empty where there is none."""
-    ordinary = [one for one in passed if 1 not in one.sizes.values()]  # where a size is 1, much is right by luck
+def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> Circumstance | None:
+    """The first circumstance under which everything fails, and nothing without it; None where there is none."""
+    ordinary = [case for case in passed if 1 not in case.sizes.values()]  # where a size is 1, much is right by luck
     if len(failed) < ENOUGH or len(ordinary) < ENOUGH:
-        return ""
-    fails, passes = [circumstances(one) for one in failed], [circumstances(one) for one in passed]
-    for words in fails[0]:
-        if all(one.get(words) for one in fails) and not any(_may_hold(one, words) for one in passes):
-            return words
-    return _beyond([one.given_sizes for one in failed], [one.given_sizes for one in passed], len(ordinary))
+        return None
+    fails, passes = [circumstances(case) for case in failed], [circumstances(case) for case in passed]
+    for circumstance in fails[0]:
+        holds = all(known.get(circumstance) for known in fails)
+        if holds and not any(known.get(circumstance, circumstance.may_go_unsaid) for known in passes):
+            return circumstance
+    return _beyond([case.given_sizes for case in failed], [case.given_sizes for case in passed], len(ordinary))
 
 
-def _may_hold(found: dict[str, bool], words: str) -> bool:
-    """Whether words are true of a case, or cannot be said of it: a size that it has no name for."""
-    return found.get(words, words.endswith(" is 1"))
-
-
-def _beyond(failed: list[dict], passed: list[dict], ordinary: int) -> str:
+def _beyond(failed: list[dict[str, int]], passed: list[dict[str, int]], ordinary: int) -> Circumstance | None:
     """The sizes beyond which everything fails and nothing passes, if there are some and not too many."""
-    found = []
-    for axis in failed[0]:
-        small, large = ([one[axis] for one in sizes if axis in one] for sizes in (passed, failed))
-        known = len(small) >= ordinary and len(large) == len(failed)
-        if known and len(set(small)) > ENOUGH and max(small) < min(large):
-            found.append(axis)
-    found = [axis for axis in found if not any(other != axis and other in axis.split("*") for other in found)]
-    return f"{' or '.join(found)} is large (small ones pass)" if 0 < len(found) <= FEW else ""
+    axes = [axis for axis in failed[0] if _parts(axis, failed, passed, ordinary)]
+    axes = [axis for axis in axes if not any(other != axis and other in axis.split("*") for other in axes)]
+    return Circumstance(words.sizes_are_large(axes)) if 0 < len(axes) <= FEW else None
+
+
+def _parts(axis: str, failed: list[dict[str, int]], passed: list[dict[str, int]], ordinary: int) -> bool:
+    """Whether a size is larger in each case that fails than in any that passes."""
+    small, large = ([sizes[axis] for sizes in each if axis in sizes] for each in (passed, failed))
+    known = len(small) >= ordinary and len(large) == len(failed)
+    return known and len(set(small)) > ENOUGH and max(small) < min(large)

@@ -1,70 +1,113 @@
 """Facts about tokens, counts and truth values."""
 
-from itertools import combinations_with_replacement
+from itertools import chain, combinations_with_replacement
 
 import numpy as np
 
-from utils.checking.explaining.facts import Cases
+from utils.checking.explaining.facts import Fact, Facts, Kind
+from utils.checking.messages.facts import discrete as words
+from utils.checking.messages.facts.scales import moved
 
 _FACTORS = 3  # of the arguments, at most, in what a count is too large or too small by
 _TIMES = 12  # and how many times that
 _MANY = 64  # numbers of a result that is no list of counts any more
 
 
-def discrete_facts(name: str, wanted: np.ndarray, got: np.ndarray, first: str = "B") -> dict:
+def discrete_facts(name: str, expected: np.ndarray, actual: np.ndarray, first: str = "B") -> Facts:
     """Facts about integers of one shape; `first` is the name of the first axis."""
-    found, apart = {}, got.astype(np.int64) - wanted.astype(np.int64)
-    rows = [one.reshape(len(one), -1) for one in (wanted, got)] if wanted.ndim > 1 and len(wanted) > 1 else ()
-    if rows and not np.array_equal(*rows) and sorted(map(tuple, rows[0])) == sorted(map(tuple, rows[1])):
-        found["rows", name] = (
-            f"Each row of {name} is right, but for another sequence of the batch: is the batch sorted, and not put back?"
-            if first.lstrip("*").startswith("B")
-            else f"The rows of {name} are the right ones, in another order along {first}."
-        )
-    elif apart.any() and wanted.size > 3 and np.array_equal(np.sort(wanted, axis=None), np.sort(got, axis=None)):
-        found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
-    if (apart % 2**56 == 0).all():
-        found["overflow", name] = (
-            f"Numbers of {name}, or what they are made of, went past what 64 bits hold on the way."
-        )
-    elif (apart % 2**32 == 0).all():
-        found["overflow", name] = f"Numbers of {name} went past what 32 bits hold: keep integers in int64."
-    if not np.ptp(apart):
-        found["off by", name, int(apart.flat[0])] = f"Each number of {name} is {_by(int(apart.flat[0]))}."
-    if (wanted != 0).all() and np.any(apart):
-        ratio = got / wanted
-        if np.allclose(ratio, ratio.flat[0], rtol=1e-9) and not np.isclose(ratio.flat[0], [0, 1], rtol=1e-6).any():
-            found["times", name, f"{ratio.flat[0]:.6g}"] = (
-                f"Each number of {name} is {ratio.flat[0]:.4g} times the right one."
-            )
-    if np.isclose(got, wanted, rtol=1e-6, atol=0).all() and np.abs(wanted).max() > 2**24:
-        told = f"{name} is right up to rounding: is something rounded, or computed with /, .float() or a root? Integers of this"
-        told += " size do not survive that."
-        found["rounded", name] = told
-    return found
+    difference = actual.astype(np.int64) - expected.astype(np.int64)
+    return [
+        *_at_other_places(name, expected, actual, first),
+        *_overflow(name, difference),
+        *_off_by(name, difference),
+        *_times(name, expected, actual, difference),
+        *_rounded(name, expected, actual),
+    ]
 
 
-def difference_facts(name: str, wanted: np.ndarray, got: np.ndarray, inputs: dict) -> dict:
+def _at_other_places(name: str, expected: np.ndarray, actual: np.ndarray, first: str) -> Facts:
+    """Whether the right rows, or the right numbers, came in another order."""
+    if np.array_equal(expected, actual):
+        return []
+    if expected.ndim > 1 and len(expected) > 1 and _sorted_rows(expected) == _sorted_rows(actual):
+        batch = first.lstrip("*").startswith("B")
+        sentence = words.sequences_exchanged(name) if batch else words.rows_exchanged(name, axis=first)
+        return [Fact(Kind.ROWS, name, sentence=sentence)]
+    if expected.size > 3 and np.array_equal(np.sort(expected, axis=None), np.sort(actual, axis=None)):
+        return [Fact(Kind.MOVED, name, sentence=moved(name))]
+    return []
+
+
+def _sorted_rows(values: np.ndarray) -> list[tuple]:
+    return sorted(map(tuple, values.reshape(len(values), -1)))
+
+
+def _overflow(name: str, difference: np.ndarray) -> Facts:
+    """Whether numbers went past what 64, or 32, bits hold."""
+    if (difference % 2**56 == 0).all():
+        return [Fact(Kind.OVERFLOW, name, sentence=words.past_64_bits(name))]
+    if (difference % 2**32 == 0).all():
+        return [Fact(Kind.OVERFLOW, name, sentence=words.past_32_bits(name))]
+    return []
+
+
+def _off_by(name: str, difference: np.ndarray) -> Facts:
+    """Whether all numbers are off by one number."""
+    if np.ptp(difference):
+        return []
+    number = int(difference.flat[0])
+    return [Fact(Kind.OFF_BY, name, value=number, sentence=words.off_by(name, difference=number))]
+
+
+def _times(name: str, expected: np.ndarray, actual: np.ndarray, difference: np.ndarray) -> Facts:
+    """Whether all numbers are the right ones times a factor."""
+    if not (expected != 0).all() or not difference.any():
+        return []
+    ratio = actual / expected
+    factor = ratio.flat[0]
+    if not np.allclose(ratio, factor, rtol=1e-9) or np.isclose(factor, [0, 1], rtol=1e-6).any():
+        return []
+    return [Fact(Kind.TIMES, name, value=f"{factor:.6g}", sentence=words.times(name, factor=factor))]
+
+
+def _rounded(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
+    """Whether large numbers are right up to rounding."""
+    if np.isclose(actual, expected, rtol=1e-6, atol=0).all() and np.abs(expected).max() > 2**24:
+        return [Fact(Kind.ROUNDED, name, sentence=words.rounded(name))]
+    return []
+
+
+def difference_facts(name: str, expected: np.ndarray, actual: np.ndarray, inputs: dict[str, object]) -> Facts:
     """Whether each count is off by one and the same small number of times a product of the arguments: "2·D too large"."""
-    counts = {given: _whole(value, wanted.shape) for given, value in inputs.items()}
-    counts = {given: value for given, value in counts.items() if value is not None}
-    apart = got.astype(object) - wanted.astype(object)
-    if wanted.size > _MANY or not counts or not np.all(apart != 0):
-        return {}
-    found = {}
-    for names in (one for degree in range(_FACTORS) for one in combinations_with_replacement(counts, degree + 1)):
-        product = np.ones(wanted.shape, dtype=object)
-        for one in names:
-            product = product * counts[one]
-        times = int(np.ravel(apart)[0]) // int(np.ravel(product)[0])
-        if 0 < abs(times) <= _TIMES and np.all(apart == times * product):
-            label = _product(abs(times), names)
-            told = f"Each number of {name} is {label} too {'large' if times > 0 else 'small'}."
-            found["difference", name, label, times > 0, Cases(2)] = told
-    return found
+    whole = {given: _whole(value, expected.shape) for given, value in inputs.items()}
+    counts = {given: value for given, value in whole.items() if value is not None}
+    difference = np.asarray(actual.astype(object) - expected.astype(object), dtype=object)
+    if expected.size > _MANY or not counts or not np.all(difference != 0):
+        return []
+    facts: Facts = []
+    products = (combinations_with_replacement(counts, degree + 1) for degree in range(_FACTORS))
+    for names in chain.from_iterable(products):
+        times = _times_a_product(difference, [counts[given] for given in names])
+        if times:
+            facts.append(_difference(name, _product(abs(times), names), too_large=times > 0))
+    return facts
 
 
-def _whole(value, shape: tuple) -> np.ndarray | None:
+def _times_a_product(difference: np.ndarray, factors: list[np.ndarray]) -> int:
+    """How many times the product of the factors all differences are; 0 where they are not, or too many times."""
+    product = np.ones(difference.shape, dtype=object)
+    for factor in factors:
+        product = product * factor
+    times = int(np.ravel(difference)[0]) // int(np.ravel(product)[0])
+    return times if abs(times) <= _TIMES and np.all(difference == times * product) else 0
+
+
+def _difference(name: str, product: str, too_large: bool) -> Fact:
+    sentence = words.difference_of(name, product=product, too_large=too_large)
+    return Fact(Kind.DIFFERENCE, name, value=f"{product} {too_large}", evidence=2, sentence=sentence)
+
+
+def _whole(value: object, shape: tuple) -> np.ndarray | None:
     """An argument as exact whole numbers from 1 on, one for each count; None where it is none."""
     if isinstance(value, bool) or not isinstance(value, int | np.ndarray) or np.asarray(value).dtype.kind not in "iu":
         return None
@@ -73,30 +116,25 @@ def _whole(value, shape: tuple) -> np.ndarray | None:
     return np.broadcast_to(value, shape).astype(object) if fits else None
 
 
-def _product(times: int, names: tuple) -> str:
+def _product(times: int, names: tuple[str, ...]) -> str:
     """Of 2 and ("D", "D", "N"): 2·D²·N."""
-    powers = [one + {1: "", 2: "²", 3: "³"}[names.count(one)] for one in dict.fromkeys(names)]
+    powers = [given + {1: "", 2: "²", 3: "³"}[names.count(given)] for given in dict.fromkeys(names)]
     return "·".join([str(times)] * (times > 1) + powers)
 
 
-def _by(difference: int) -> str:
-    return f"{abs(difference)} too {'large' if difference > 0 else 'small'}"
-
-
-def truth_facts(name: str, wanted: np.ndarray, got: np.ndarray) -> dict:
+def truth_facts(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
     """Facts about truth values of one shape."""
-    found = {}
-    if np.array_equal(got, ~wanted):
-        found["truth", name, "inverted"] = f"{name} is inverted: it is True where it should be False."
-    more, less = (got & ~wanted).any(), (~got & wanted).any()
-    told = {
-        "more": (not less, "is True at positions where it should be False; its other positions are right"),
-        "less": (not more, "is False at positions where it should be True; its other positions are right"),
-        "both": (
-            more and less,
-            "is True at some positions where it should be False, and False where it should be True",
-        ),
-        "some more": (more, "is True at some positions where it should be False"),
-        "some less": (less, "is False at some positions where it should be True"),
+    more, less = bool((actual & ~expected).any()), bool((~actual & expected).any())
+    holding = {
+        "inverted": np.array_equal(actual, ~expected),
+        "more": not less,
+        "less": not more,
+        "both": more and less,
+        "some more": more,
+        "some less": less,
     }
-    return found | {("truth", name, key): f"{name} {words}." for key, (holds, words) in told.items() if holds}
+    return [
+        Fact(Kind.TRUTH, name, value=which, sentence=words.truth(name, which=which))
+        for which, holds in holding.items()
+        if holds
+    ]

@@ -1,48 +1,154 @@
-"""What a fact is: a key and a sentence. Facts are told if all failed cases share their keys; some take more than one case."""
+"""What a fact is, every kind of fact there is, and which facts several failed cases share."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Flag, auto
+
+from utils.checking.enumerations import Described
 
 MOST, ENOUGH = 0.6, 4  # of the cases that fail: the share that makes a fact worth telling, and how many there must be
 
-Facts = dict[tuple, str]
+
+class Trait(Flag):
+    """What may be true of a kind of fact."""
+
+    OPEN = auto()  # it ends in a question about everything there is
+    PLACE = auto()  # it is about positions along an axis
+    STEP = auto()  # it is about the steps of a sequence
+    UNIVERSAL = auto()  # it speaks of each input, or of each number
+    LOOK = auto()  # any look at wrong numbers shows it: told where nothing else is known
+    INFLUENCE = auto()  # gradients show it
 
 
-class Later(Mapping):
-    """Facts that are looked for when something asks for them first: of most cases nothing ever does."""
+class Kind(Described):
+    """The kinds of facts, in the order of the modules that find them. Of one group the first fact alone is told."""
 
-    def __init__(self, find: Callable[[], Facts]):
-        self._find = find
+    # shapes, sizes
+    SHAPE_EMPTY = "shape empty"
+    SHAPE_SQUEEZED = "shape squeezed"
+    SHAPE_LEFT_OVER = "shape left over"
+    SHAPE_TRANSPOSED = "shape transposed"
+    SHAPE_TAKEN = "shape taken"
+    SHAPE_DIAGONAL = "shape diagonal"
+    SHAPE_MERGED = "shape merged"
+    SHAPE_ORDER = "shape order"
+    SHAPE_SHARED = "shape shared"
+    SHAPE_PART = "shape part"
+    SHAPE_START = "shape start"
+    SHAPE_ONE = "shape one"
+    SHAPE_SIZE = "shape size"
+    SHAPE_OTHER = "shape other"
+    SHAPE_DOUBLE = "shape double"
+    SHAPE_COUNT = "shape count", Trait.UNIVERSAL
+    SHAPE_FIXED = "shape fixed", Trait.UNIVERSAL
+    SHAPE_CUT = "shape cut"
+    SHAPE_BEYOND = "shape beyond"
+    # relations
+    CHOSEN = "chosen"
+    WHICH = "which", Trait.OPEN
+    EARLIER = "earlier"
+    GIVEN = "given"
+    GIVEN_PART = "given part"
+    # weights
+    BEFORE = "before"
+    TRANSPOSED = "transposed"
+    SUM_OVER = "sum over"
+    SUM = "sum"
+    EMPTY = "empty"
+    NEGATIVE = "negative"
+    TWICE = "twice"
+    LEAK = "leak"
+    LOST = "lost"
+    TEMPERATURE = "temperature"
+    PROPORTION = "proportion"
+    CUT = "cut"
+    KEPT = "kept"
+    MOVED_IN_ROWS = "moved in rows"
+    ROW_TEMPERATURE = "row temperature"
+    COLUMN = "column"
+    ORDER = "order"
+    OTHER_SCORES = "other scores", Trait.OPEN
+    HARD = "hard"
+    UNIFORM = "uniform"
+    TOTALS = "totals"
+    # scales
+    FACTOR = "factor"
+    SHIFT = "shift"
+    CONSTANT = "constant"
+    MOVED = "moved"
+    CLOSE = "close"
+    LENGTH = "length"
+    ROWS_OF_ZEROS = "rows of zeros"
+    ROW_FACTOR = "row factor"
+    ALL_NOT_FINITE = "all not finite"
+    # discrete
+    TRUTH = "truth"
+    DIFFERENCE = "difference"
+    ROWS = "rows"
+    OVERFLOW = "overflow"
+    OFF_BY = "off by"
+    TIMES = "times"
+    ROUNDED = "rounded"
+    # places
+    WRONG_AT = "wrong at", Trait.PLACE
+    RIGHT_AT = "right at", Trait.PLACE
+    FROM_THE_START = "from the start", Trait.STEP
+    AFTER_A_START = "after a start", Trait.STEP
+    # influence
+    INFLUENCE_NONE = "influence none", Trait.INFLUENCE
+    INFLUENCE_SHIFT = "influence shift", Trait.INFLUENCE
+    INFLUENCE_EXTRA = "influence extra", Trait.INFLUENCE
+    INFLUENCE_MISSING = "influence missing", Trait.INFLUENCE
+    INFLUENCE_GROUP = "influence group", Trait.INFLUENCE
+    INFLUENCE_SIZE = "influence size", Trait.INFLUENCE
+    # traits
+    INFINITE = "infinite", Trait.LOOK
+    ONE_VALUE = "one value", Trait.LOOK | Trait.UNIVERSAL
+    RATIO = "ratio", Trait.LOOK | Trait.UNIVERSAL
+    CORNER = "corner", Trait.LOOK
+    STRETCH = "stretch", Trait.LOOK | Trait.PLACE
+    ZEROS = "zeros", Trait.LOOK
+    SIGN = "sign", Trait.LOOK
+    RANGE = "range", Trait.LOOK
+    SIDE = "side", Trait.LOOK | Trait.UNIVERSAL
 
-    @cached_property
-    def _found(self) -> Facts:
-        return self._find()
-
-    def __getitem__(self, key: tuple) -> str:
-        return self._found[key]
-
-    def __iter__(self) -> Iterator[tuple]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
-
-    def __reduce__(self):
-        return dict, (dict(self),)
+    @property
+    def group(self) -> str:
+        """What of several facts one alone is told of: all that is known of a shape is one matter."""
+        return "shape" if self.startswith("shape ") else self.value
 
 
 @dataclass(frozen=True)
-class Cases:
-    """Stands in a key for the number of cases that must share it: what fits easily by accident takes several."""
+class Fact:
+    """Something that is true of a wrong result, beside the right one. Two are the same whatever their sentences say.
 
-    number: int
+    Attributes:
+        kind: what kind of fact it is.
+        subject: the name of the result, or of the input, that it is about.
+        axis: the axis along which it holds; empty where it is about no axis.
+        value: what else tells it from others of its kind: a factor's name, a position, another result.
+        evidence: how many cases must share it before it is told: what fits easily by accident takes several.
+        sentence: the fact as a student reads it, from `utils.checking.messages`.
+    """
 
-    def __str__(self):
-        return f"on {self.number} cases"
+    kind: Kind
+    subject: str = ""
+    axis: str = ""
+    value: str | int | tuple = ""
+    evidence: int = 1
+    sentence: str = field(default="", compare=False)
+
+    @property
+    def name(self) -> str:
+        """The fact in one line for whoever counts facts: "factor Y √D", "shape count Y N too few 1 on 2 cases"."""
+        known = [one for one in (self.kind, self.subject, self.axis, self.value) if one != ""]
+        return " ".join(map(str, known + [f"on {self.evidence} cases"] * (self.evidence > 1)))
 
 
-def called(axes: list, axis: int, count: int) -> str:
+Facts = list[Fact]  # the most telling first
+
+
+def called(axes: Sequence[str], axis: int, count: int) -> str:
     """What an axis, one of `count`, is called: "N"; with its place where another is called so too: "N (axis −1)"."""
     if len(axes) < count - axis:
         return f"axis {axis}"
@@ -50,25 +156,24 @@ def called(axes: list, axis: int, count: int) -> str:
     return f"{own} (axis −{count - axis})" if [one.lstrip("*") for one in axes].count(own) > 1 else own
 
 
-def common(each: list[Facts], most: int = 2, different: int | None = None) -> list[tuple]:
-    """The keys that all cases have in common, in the order of the first; of a kind, which a key begins with, the first alone.
+def common(each: Sequence[Facts], most: int = 2, different: int | None = None) -> Facts:
+    """The facts that all cases have in common, in the order of the first case; of a group the first alone.
 
     Args:
         different: how many of the cases differ in their sizes, if not all do: two draws of one case show no more than one.
     """
     count = len(each) if different is None else different
-    keys = [key for key in (each[0] if each else ()) if all(key in one for one in each) and count >= _needed(key)]
-    kinds: dict = {}
-    for key in keys:
-        kinds.setdefault(key[0], key)  # √D_Q and √D_V may be equal in all cases
-    return list(kinds.values())[:most]
+    shared = [fact for fact in (each[0] if each else ()) if all(fact in one for one in each) and count >= fact.evidence]
+    groups: dict[str, Fact] = {}
+    for fact in shared:
+        groups.setdefault(fact.kind.group, fact)  # √D_Q and √D_V may be equal in all cases
+    return list(groups.values())[:most]
 
 
-def mostly(each: list[Facts], shown: Facts) -> list[tuple]:
-    """The first key that most cases share, the one that is shown among them, where a few cases cannot show it."""
-    shares = {key: sum(key in one for one in each) / len(each) for key in shown}
-    return [key for key in shown if MOST <= shares[key] and len(each) >= max(_needed(key), ENOUGH)][:1]
-
-
-def _needed(key: tuple) -> int:
-    return max((one.number for one in key if isinstance(one, Cases)), default=1)
+def mostly(each: Sequence[Facts], shown: Facts) -> Facts:
+    """The first fact that most cases share, the one that is shown among them, where a few cases cannot show it."""
+    return [
+        fact
+        for fact in shown
+        if len(each) >= max(fact.evidence, ENOUGH) and sum(fact in one for one in each) / len(each) >= MOST
+    ][:1]

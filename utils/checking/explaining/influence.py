@@ -3,10 +3,14 @@
 A derivative that is not 0 proves that a result depends on an input there; one that is 0 is told as that.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from utils.checking.explaining.facts import Facts
+from utils.checking.explaining.facts import Fact, Facts, Kind
 from utils.checking.explaining.topics import hides, takes_exponentials
+from utils.checking.messages.facts import influence as words
+from utils.checking.messages.facts.influence import MarkedRows
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
 NOTHING = 1e-12  # of the largest derivative: less is rounding
@@ -14,65 +18,74 @@ FAINT = 1e-3  # of another derivative: one so small says little, as where all sa
 STRAIGHT = 1e-3  # of a row's length: what a row of derivatives may be off the right direction
 
 
-def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Facts:
+@dataclass(frozen=True)
+class Derivative:
+    """The derivative of results, taken together, with respect to one input: as it should be, and as it is."""
+
+    result: str
+    given: str
+    axes: list[str]  # the input's
+    expected: np.ndarray
+    actual: np.ndarray
+
+
+def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Facts:
     """On which inputs wrong results depend as right ones do not, on a case whose gradients were observed."""
-    names = [exercise.outputs[place][0] for place in frozen.case.gradient if place < len(exercise.outputs)]
-    if seen.backward or not names or frozen.case.coarse:
-        return {}
-    found: Facts = {}
-    sizes = [np.abs(one).max(initial=0) for one in frozen.expected.gradients.values() if one is not None]
-    largest = np.array(max(sizes, default=0.0))
-    for given in (*frozen.case.inputs, *frozen.case.weights):
-        wanted, got = frozen.expected.gradients.get(given), seen.gradients.get(given)
-        if wanted is None or not np.isfinite(wanted).all():
+    case, gradients = frozen.case, frozen.expected.gradients
+    names = [exercise.outputs[place][0] for place in case.gradient if place < len(exercise.outputs)]
+    if observation.backward or not names or case.coarse:
+        return []
+    sizes = [np.abs(gradient).max(initial=0) for gradient in gradients.values() if gradient is not None]
+    largest, result = np.array(max(sizes, default=0.0)), " and ".join(names)
+    facts: Facts = []
+    for given in dict.fromkeys((*case.inputs, *case.weights)):
+        expected, actual = gradients.get(given), observation.gradients.get(given)
+        if expected is None or not np.isfinite(expected).all():
             continue
-        result = " and ".join(names)
-        if got is None and _faint(wanted, largest):
-            continue
-        if got is None:
-            told = f"No gradient flows from {result} back to {given}: {_cut(exercise).replace(' there', '')}"
-            found["influence none", given] = told
-        elif given in frozen.case.inputs and got.shape == wanted.shape and got.ndim and np.isfinite(got).all():
-            axes = frozen.case.symbols.get(given, "").split()
-            found |= _shift(result, given, wanted, got, axes, takes_exponentials(exercise))
-            found |= _dependence(result, given, wanted, got, frozen, _cut(exercise))
-            if all(one.shape == () for one in frozen.expected.outputs):
-                found |= _sizes(result, given, wanted, got, axes)
-    return found
+        if actual is None and not _faint(expected, largest):
+            sentence = words.no_gradient(result, given, hides=hides(exercise))
+            facts.append(Fact(Kind.INFLUENCE_NONE, given, sentence=sentence))
+        elif actual is not None and given in case.inputs and _comparable(expected, actual):
+            axes = case.symbols.get(given, "").split()
+            facts += _derivative_facts(exercise, frozen, Derivative(result, given, axes, expected, actual))
+    return facts
 
 
-def _shift(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list, softmax: bool) -> Facts:
+def _comparable(expected: np.ndarray, actual: np.ndarray) -> bool:
+    return actual.shape == expected.shape and actual.ndim > 0 and bool(np.isfinite(actual).all())
+
+
+def _derivative_facts(exercise: FrozenExercise, frozen: FrozenCase, derivative: Derivative) -> Facts:
+    """What the derivative with respect to one input shows."""
+    facts = _shift(derivative, softmax=takes_exponentials(exercise))
+    facts += _extra(derivative, frozen) + _missing(derivative, frozen, hiding=hides(exercise))
+    single_numbers = all(output.shape == () for output in frozen.expected.outputs)
+    return facts + _sizes(derivative) if single_numbers else facts
+
+
+def _shift(derivative: Derivative, softmax: bool) -> Facts:
     """Whether one number added to all of an input along its last axis should change nothing, and does.
 
     Args:
         softmax: whether that is so because of a softmax.
     """
-    if _faint(got, wanted):
-        return {}
-    sums, size = ([np.abs(one.sum(axis=-1)).max(), np.abs(one).max()] for one in (wanted, got))
-    if wanted.shape[-1] < 2 or not sums[1] or sums[0] > STRAIGHT * sums[1] or size[0] <= 10 * STRAIGHT * size[1]:
-        return {}
-    along = f" along {axes[-1]}, its last axis," if axes else " along the last axis"
-    place = " at one position" if wanted.ndim > 1 else ""
-    told = f"One number added to all of {given}{along}{place} should not change {result}, and it does"
-    return {("influence shift", given): f"{told}{_SOFTMAX if softmax else '.'}"}
-
-
-_SOFTMAX = ": does the softmax run along that axis, with exp itself, and is its result used whole?"
-
-
-def _cut(exercise: FrozenExercise) -> str:
-    """What a derivative of 0 comes from, as a question."""
-    hidden = ", or does a mask hide too much?" if hides(exercise) else "?"
-    told = (
-        "is it used there at all, and what comes of it kept, or is it used only through something without a derivative,"
+    expected, actual, axes = derivative.expected, derivative.actual, derivative.axes
+    if _faint(actual, expected) or expected.shape[-1] < 2:
+        return []
+    right, actual_total = (np.abs(gradient.sum(axis=-1)).max() for gradient in (expected, actual))
+    size, actual_size = (np.abs(gradient).max() for gradient in (expected, actual))
+    if not size or right > STRAIGHT * size or actual_total <= 10 * STRAIGHT * actual_size:
+        return []
+    axis = axes[-1] if axes else ""
+    sentence = words.shift(
+        derivative.result, derivative.given, axis=axis, several_rows=expected.ndim > 1, softmax=softmax
     )
-    return f"{told} such as argmax, rounding or a comparison{hidden}"
+    return [Fact(Kind.INFLUENCE_SHIFT, derivative.given, sentence=sentence)]
 
 
-def _faint(one: np.ndarray, other: np.ndarray) -> bool:
+def _faint(gradient: np.ndarray, other: np.ndarray) -> bool:
     """Whether a derivative is next to nothing beside another."""
-    return bool(np.abs(one).max(initial=0) < FAINT * np.abs(other).max(initial=0))
+    return bool(np.abs(gradient).max(initial=0) < FAINT * np.abs(other).max(initial=0))
 
 
 def _rows(gradient: np.ndarray) -> np.ndarray:
@@ -80,72 +93,78 @@ def _rows(gradient: np.ndarray) -> np.ndarray:
     return (np.abs(gradient) > NOTHING * np.abs(gradient).max(initial=0)).any(axis=-1)
 
 
-def _dependence(result: str, given: str, wanted: np.ndarray, got: np.ndarray, frozen: FrozenCase, cut: str) -> Facts:
-    """Rows of an input that count and should not, or the other way round; another input's value there may tell which.
+def _extra(derivative: Derivative, frozen: FrozenCase) -> Facts:
+    """Rows of an input that count and should not; another input's value there may tell which."""
+    right, rows = _rows(derivative.expected), _extra_rows(derivative)
+    if not right.ndim or not rows.any() or _faint(derivative.expected, derivative.actual):
+        return []
+    marked, several = _marked(rows, ~right, derivative.axes, frozen), " and " in derivative.result
+    sentence = words.extra(derivative.result, derivative.given, several=several, rows=marked)
+    value = marked.label if marked else ""
+    return [Fact(Kind.INFLUENCE_EXTRA, derivative.given, value=value, sentence=sentence)]
+
+
+def _extra_rows(derivative: Derivative) -> np.ndarray:
+    return _rows(derivative.actual) & ~_rows(derivative.expected)
+
+
+def _missing(derivative: Derivative, frozen: FrozenCase, hiding: bool) -> Facts:
+    """Rows of an input that do not count and should; another input's value there may tell which.
 
     Args:
-        cut: what a derivative of 0 comes from.
+        hiding: whether a mask may be what makes a derivative 0.
     """
-    right, ours, found = _rows(wanted), _rows(got), {}
-    extra, missing = ours & ~right, right & ~got.any(axis=-1)  # a small derivative is none that is missing
-    if right.ndim and extra.any() and not _faint(wanted, got):
-        told, where = _told_by(extra, ~right, given, frozen)
-        subject = f"Something of {result}" if " and " in result else result  # seen is a gradient of all together
-        found["influence extra", given, told] = f"{subject} depends on {given}{where}, and should not."
-    if right.ndim and missing.any():
-        told, where = _told_by(missing, right, given, frozen)
-        if missing.sum() == right.sum():
-            told, where = "everywhere", " at each position where it should not be" if extra.any() else ""
-        end = "" if where.endswith("not be") else ", and should not be"
-        found["influence missing", given, told] = (
-            f"The derivative of {result} with respect to {given} is 0{where}{end}: {cut}"
-        )
-    return found
+    result, given, right = derivative.result, derivative.given, _rows(derivative.expected)
+    rows = right & ~derivative.actual.any(axis=-1)  # a small derivative is none that is missing
+    if not right.ndim or not rows.any():
+        return []
+    if rows.sum() == right.sum():
+        others_count = bool(_extra_rows(derivative).any())
+        sentence = words.missing_everywhere(result, given, others_count=others_count, hides=hiding)
+        return [Fact(Kind.INFLUENCE_MISSING, given, value="everywhere", sentence=sentence)]
+    marked = _marked(rows, right, derivative.axes, frozen)
+    sentence = words.missing(result, given, rows=marked, hides=hiding)
+    return [Fact(Kind.INFLUENCE_MISSING, given, value=marked.label if marked else "", sentence=sentence)]
 
 
-def _told_by(rows: np.ndarray, possible: np.ndarray, given: str, frozen: FrozenCase) -> tuple[str, str]:
-    """The value of another input that marks just these rows, as a key and in words; else that they are some positions."""
-    axes = frozen.case.symbols.get(given, "").split()[:-1]
+def _marked(rows: np.ndarray, possible: np.ndarray, axes: list[str], frozen: FrozenCase) -> MarkedRows | None:
+    """The value of another input, with the same axes but the last, that marks just these rows; None where there is none."""
     for name, value in frozen.case.inputs.items():
         if not isinstance(value, np.ndarray) or value.dtype.kind not in "iub" or value.shape != rows.shape:
             continue
-        if frozen.case.symbols.get(name, "").split() != axes:
+        if frozen.case.symbols.get(name, "").split() != axes[:-1]:
             continue
         marks = np.unique(value[rows])
         if len(marks) == 1:
             mark = bool(marks[0]) if value.dtype.kind == "b" else marks[0]
-            some = "" if rows[(value == marks[0]) & possible].all() else " at some of the positions"
-            return f"{name} {mark}{some}", f"{some} where {name} is {mark}"
-    return "", " at some positions"
+            return MarkedRows(name, mark, complete=bool(rows[(value == marks[0]) & possible].all()))
+    return None
 
 
-def _sizes(result: str, given: str, wanted: np.ndarray, got: np.ndarray, axes: list) -> Facts:
+def _sizes(derivative: Derivative) -> Facts:
     """For a single number as a result: whether each row of derivatives points the right way, and only its size is off."""
-    rows = _rows(wanted)
-    a, b = wanted[rows], got[rows]
-    length = (a * a).sum(axis=-1, keepdims=True)
-    factor = (a * b).sum(axis=-1, keepdims=True) / length
-    if (
-        not len(a)
-        or not b.any(axis=-1).all()
-        or (np.abs(b - factor * a).max(axis=-1) > STRAIGHT * np.linalg.norm(b, axis=-1)).any()
-    ):
-        return {}
+    rows = _rows(derivative.expected)
+    factor = _factors(derivative.expected[rows], derivative.actual[rows])
+    if factor is None or _constant(factor):
+        return []
     factors = np.full(rows.shape, np.nan)
-    factors[rows] = factor[..., 0]
-    if _constant(factor[..., 0]):
-        return {}
-    first = axes[0].lstrip("*") if axes else "the first axis"
+    factors[rows] = factor
     if rows.ndim == 2 and len(factors) > 1 and all(_constant(row[~np.isnan(row)]) for row in factors):
-        return {
-            ("influence group", given): f"Positions count more along some indices of {first} than along others, and all"
-            f" should count alike: is there a mean for each index of {first} first, and then a mean of these means?"
-        }
-    right = np.isclose(factor, 1, rtol=STRAIGHT).any()
-    where = "At some of the positions that count" if right else "At each position that counts"
-    told = f"{where} the derivative of {result} with respect to {given} has the right direction, but not the right size, and the"
-    question = "does each position get a weight of its own, or is something else summed than the formula says?"
-    return {("influence size", given): f"{told} factor differs from position to position: {question}"}
+        axis = derivative.axes[0].lstrip("*") if derivative.axes else ""
+        return [Fact(Kind.INFLUENCE_GROUP, derivative.given, sentence=words.group(axis=axis))]
+    some_right = bool(np.isclose(factor, 1, rtol=STRAIGHT).any())
+    sentence = words.size(derivative.result, derivative.given, some_right=some_right)
+    return [Fact(Kind.INFLUENCE_SIZE, derivative.given, sentence=sentence)]
+
+
+def _factors(expected: np.ndarray, actual: np.ndarray) -> np.ndarray | None:
+    """For each row the factor by which its size is off; None where some row points elsewhere, or where there is none."""
+    length = (expected * expected).sum(axis=-1, keepdims=True)
+    factor = (expected * actual).sum(axis=-1, keepdims=True) / length
+    if not len(expected) or not actual.any(axis=-1).all():
+        return None
+    off = np.abs(actual - factor * expected).max(axis=-1)
+    return None if (off > STRAIGHT * np.linalg.norm(actual, axis=-1)).any() else factor[..., 0]
 
 
 def _constant(values: np.ndarray) -> bool:

@@ -2,55 +2,52 @@
 
 import numpy as np
 
-from utils.checking.explaining.facts import called
+from utils.checking.explaining.facts import Fact, Facts, Kind, called
 from utils.checking.judging.tolerance import close
+from utils.checking.messages.facts import places as words
 
 STEPS = ("steps", "L", "T")  # axes along which each position depends on those before
 
 
-def place_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
+def place_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
     """Along each axis of at least three positions: whether what is wrong, or what is right, is the first or the last alone."""
-    right = close(got, wanted, limit)
-    found = {}
+    right = close(actual, expected, limit)
+    facts: Facts = []
     for axis in range(right.ndim):
-        if right.shape[axis] < 3:
-            continue
-        others = tuple(one for one in range(right.ndim) if one != axis)
-        good, bad = right.all(axis=others), (~right).any(axis=others)
-        label = called(axes, axis, right.ndim)
-        if axis == 0 and label.startswith("B"):
-            label = "the batch"
-        for which, place in (("first", 0), ("last", -1)):
-            alone = np.zeros(len(good), dtype=bool)
-            alone[place] = True
-            if np.array_equal(bad, alone):
-                found["wrong at", name, label, which] = f"{name} is right but for the {which} position along {label}."
-            elif np.array_equal(good, alone) and not (which == "first" and label in STEPS):
-                found["right at", name, label, which] = (
-                    f"Only at the {which} position along {label} is {name} right throughout."
-                )
-        found |= _prefix(name, label, good, right, axis)
-    return found
+        if right.shape[axis] >= 3:
+            label = called(axes, axis, right.ndim)
+            label = "the batch" if axis == 0 and label.startswith("B") else label
+            facts += _ends(name, label, right, axis) + _prefix(name, label, right, axis)
+    return list({fact: fact for fact in facts}.values())  # of two axes of steps, equal facts are told of the last
 
 
-def _prefix(name: str, label: str, good: np.ndarray, right: np.ndarray, axis: int) -> dict:
+def _ends(name: str, label: str, right: np.ndarray, axis: int) -> Facts:
+    """Whether the first or the last position of an axis is the only one that is wrong, or the only one that is right."""
+    others = tuple(other for other in range(right.ndim) if other != axis)
+    all_right, some_wrong = np.asarray(right.all(axis=others)), np.asarray((~right).any(axis=others))
+    facts: Facts = []
+    for which, place in (("first", 0), ("last", -1)):
+        alone = np.zeros(len(all_right), dtype=np.bool_)
+        alone[place] = True
+        if np.array_equal(some_wrong, alone):
+            sentence = words.wrong_at(name, which=which, axis=label)
+            facts.append(Fact(Kind.WRONG_AT, name, axis=label, value=which, sentence=sentence))
+        elif np.array_equal(all_right, alone) and not (which == "first" and label in STEPS):
+            sentence = words.right_at(name, which=which, axis=label)
+            facts.append(Fact(Kind.RIGHT_AT, name, axis=label, value=which, sentence=sentence))
+    return facts
+
+
+def _prefix(name: str, label: str, right: np.ndarray, axis: int) -> Facts:
     """Along an axis of steps: whether the first are right, and nothing is from there on."""
-    if label not in STEPS or good.all():
-        return {}
-    steps = np.moveaxis(right, axis, 0).reshape(len(good), -1)
-    first = int((~good).argmax())
-    if first == 0:
-        return (
-            {("from the start", name): f"{name} goes wrong at the first position along {label} already."}
-            if not steps[0].all()
-            else {}
-        )
-    start = "position" if first == 1 else f"{first} positions"
-    return {
-        (
-            "after a start",
-            name,
-            first,
-        ): f"{name} is right at the first {start} along {label}, and goes wrong at the next.",
-        ("after a start", name): f"{name} is right at the first positions along {label}, and goes wrong later.",
-    }
+    if label not in STEPS or right.all():
+        return []
+    steps = np.moveaxis(right, axis, 0).reshape(right.shape[axis], -1)
+    first = int((~steps.all(axis=1)).argmax())
+    if first:
+        sentence = words.right_at_first(name, axis=label, count=first)
+        return [
+            Fact(Kind.AFTER_A_START, name, value=first, sentence=sentence),
+            Fact(Kind.AFTER_A_START, name, sentence=words.wrong_later(name, axis=label)),
+        ]
+    return [Fact(Kind.FROM_THE_START, name, sentence=words.wrong_from_the_start(name, axis=label))]

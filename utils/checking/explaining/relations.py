@@ -1,147 +1,181 @@
 """Relations between what came and what was expected: facts about numbers, found on each case and told if they hold on all.
 
-A fact is a key and a sentence. What holds on one case by accident does not hold on all of them: `common` keeps the keys that
-every failed case has. A sentence says what was observed; where several causes give the same observation it asks.
+What holds on one case by accident does not hold on all of them: `common` keeps the facts that every failed case has. A sentence
+says what was observed; where several causes give the same observation it asks.
 """
+
+from typing import NamedTuple
 
 import numpy as np
 
 from utils.checking.explaining.discrete import difference_facts, discrete_facts, truth_facts
-from utils.checking.explaining.facts import Facts
+from utils.checking.explaining.facts import Fact, Facts, Kind
 from utils.checking.explaining.influence import influence_facts
 from utils.checking.explaining.places import place_facts
 from utils.checking.explaining.scales import scale_facts
 from utils.checking.explaining.shapes import shape_facts
 from utils.checking.explaining.traits import trait_facts
-from utils.checking.explaining.weights import are_weights, look_past, weight_facts
+from utils.checking.explaining.weights import are_weights, weight_facts
 from utils.checking.judging.tolerance import clear, close, tolerance
-from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation
+from utils.checking.messages.facts import relations as words
+from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output
 
 
-def facts(exercise: FrozenExercise, frozen: FrozenCase, seen: Observation) -> Facts:
+class ResultPair(NamedTuple):
+    """One result: its name, its axes as they are declared, what was expected and what came."""
+
+    name: str
+    axes: list[str]
+    expected: Output
+    actual: Output
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether there are numbers on both sides, of one shape."""
+        return self.actual.values is not None and self.expected.numbers.shape == self.actual.values.shape
+
+    def is_right(self, limit: float, among: str) -> bool:
+        """Whether all numbers are within tolerance; see `close`."""
+        return bool(close(self.actual.numbers, self.expected.numbers, limit, among).all())
+
+
+def facts(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Facts:
     """What wrong numbers have in common with the right ones on one case: the most telling first.
 
-    Of several wrong results the first that holds weights is looked at, for others are made with it; else the first.
+    Of wrong results each is looked at, in their order; of results of the wrong shape the first that anything is known of.
     """
-    case, limit = frozen.case, tolerance(frozen.case, frozen.expected, seen)
-    pairs = list(zip(exercise.outputs, frozen.expected.outputs, seen.outputs))
-    shapes = [shape_facts(name, axes.split(), a, b, case.given_sizes) for (name, axes), a, b in pairs]
-    if any(a.shape != b.shape for _, a, b in pairs):
-        asked, came = (sorted(one.shape for one in outputs) for outputs in (frozen.expected.outputs, seen.outputs))
-        exchanged = asked == came and len(set(asked)) > 1  # which is told as such
-        return {} if exchanged else next((one for one in shapes if one), {})
-    comparable = [one for one in pairs if one[2].values is not None and one[1].values.shape == one[2].values.shape]
-    among = "row" if case.coarse else ""
-    wrong = [one for one in comparable if not close(one[2].values, one[1].values, limit, among).all()]
-    found: Facts = _chosen(comparable) | _which(exercise, case, wrong, comparable, limit)
-    for (name, symbols), wanted, got in wrong:
-        axes = symbols.split()
-        if wanted.values.dtype.kind == "f":
-            found |= weight_facts(name, axes, wanted.values, got.values, limit, case.sizes)
-            found |= scale_facts(
-                name, wanted.values, got.values, limit, case.sizes, vectors=not are_weights(wanted.values)
-            )
-            found |= _equal_to_given(name, wanted.values, got.values, case, limit)
-            found |= _of_another_case(name, got, frozen, exercise, limit)
-        elif wanted.dtype == "torch.bool":
-            found |= truth_facts(name, wanted.values.astype(bool), got.values.astype(bool))
-        else:
-            found |= difference_facts(name, wanted.values, got.values, case.inputs)
-            found |= discrete_facts(name, wanted.values, got.values, *axes[:1])
-        found |= place_facts(name, axes, wanted.values, got.values, limit)
-    found |= influence_facts(exercise, frozen, seen)
-    for (name, symbols), wanted, got in wrong:
-        if wanted.dtype != "torch.bool":
-            found |= trait_facts(name, symbols.split(), wanted.values, got.values, limit)
+    case, limit = frozen.case, tolerance(frozen.case, frozen.expected, observation)
+    pairs = [
+        ResultPair(name, axes.split(), expected, actual)
+        for (name, axes), expected, actual in zip(exercise.outputs, frozen.expected.outputs, observation.outputs)
+    ]
+    if any(pair.expected.shape != pair.actual.shape for pair in pairs):
+        return _of_shapes(pairs, frozen, observation)
+    comparable = [pair for pair in pairs if pair.has_numbers]
+    wrong = [pair for pair in comparable if not pair.is_right(limit, among="row" if case.coarse else "")]
+    found = _chosen(comparable)
+    if len(comparable) >= len(exercise.outputs):
+        found += _which(case, wrong, comparable, limit)
+    for pair in wrong:
+        found += _of_numbers(pair, exercise, frozen, limit)
+        found += place_facts(pair.name, pair.axes, pair.expected.numbers, pair.actual.numbers, limit)
+    found += influence_facts(exercise, frozen, observation)
+    for pair in wrong:
+        if pair.expected.dtype != "torch.bool":
+            found += trait_facts(pair.name, pair.axes, pair.expected.numbers, pair.actual.numbers, limit)
     return found
 
 
-def _chosen(comparable: list) -> Facts:
+def _of_shapes(pairs: list[ResultPair], frozen: FrozenCase, observation: Observation) -> Facts:
+    """Facts about the first result of the wrong shape that anything is known of; none where results are exchanged."""
+    expected, actual = (
+        sorted(output.shape for output in outputs) for outputs in (frozen.expected.outputs, observation.outputs)
+    )
+    if expected == actual and len(set(expected)) > 1:  # which is told as such
+        return []
+    sizes = frozen.case.given_sizes
+    each = (shape_facts(pair.name, pair.axes, pair.expected, pair.actual, sizes) for pair in pairs)
+    return next((facts for facts in each if facts), [])
+
+
+def _of_numbers(pair: ResultPair, exercise: FrozenExercise, frozen: FrozenCase, limit: float) -> Facts:
+    """Facts about one result whose numbers, or truth values, are wrong."""
+    name, axes, case = pair.name, pair.axes, frozen.case
+    expected, actual = pair.expected.numbers, pair.actual.numbers
+    if expected.dtype.kind == "f":
+        return [
+            *weight_facts(name, axes, expected, actual, limit, case.sizes),
+            *scale_facts(name, expected, actual, limit, case.sizes, vectors=not are_weights(expected)),
+            *_equal_to_given(name, expected, actual, case, limit),
+            *_of_another_case(name, actual, frozen, exercise, limit),
+        ]
+    if pair.expected.dtype == "torch.bool":
+        return truth_facts(name, expected.astype(bool), actual.astype(bool))
+    return [
+        *difference_facts(name, expected, actual, case.inputs),
+        *discrete_facts(name, expected, actual, *axes[:1]),
+    ]
+
+
+def _chosen(comparable: list[ResultPair]) -> Facts:
     """Whether integers that should be where another result is largest are not where the code's own is."""
-    for (name, _), wanted, got in comparable:
-        for (scores, _), theirs, ours in comparable:
-            if wanted.values.dtype.kind not in "iu" or theirs.values.dtype.kind != "f" or theirs.values.ndim < 1:
+    for pair in comparable:
+        for scores in comparable:
+            expected, right = pair.expected.numbers, scores.expected.numbers
+            if expected.dtype.kind not in "iu" or right.dtype.kind != "f" or right.ndim < 1:
                 continue
-            fits = theirs.shape[:-1] == wanted.shape and theirs.shape[-1] > 1
-            if fits and _at(theirs.values, wanted.values) and not _at(ours.values, got.values):
-                told = f"{name} is not where your own {scores} is largest along its last axis: how is it chosen?"
-                return {("chosen", name, scores): told}
-    return {}
+            if scores.expected.shape[:-1] != pair.expected.shape or scores.expected.shape[-1] < 2:
+                continue
+            if _are_largest(right, expected) and not _are_largest(scores.actual.numbers, pair.actual.numbers):
+                sentence = words.chosen(pair.name, scores=scores.name)
+                return [Fact(Kind.CHOSEN, pair.name, value=scores.name, sentence=sentence)]
+    return []
 
 
-def _at(scores, places) -> bool:
+def _are_largest(scores: np.ndarray, places: np.ndarray) -> bool:
     """Whether integers are places where scores are largest along the last axis; of equal ones, any."""
     if (places < 0).any() or (places >= scores.shape[-1]).any():
         return False
-    found = np.take_along_axis(scores, places[..., None].astype(np.int64), axis=-1)[..., 0]
-    return bool((found == scores.max(axis=-1)).all())
+    chosen = np.take_along_axis(scores, places[..., None].astype(np.int64), axis=-1)[..., 0]
+    return bool((chosen == scores.max(axis=-1)).all())
 
 
-def _which(exercise: FrozenExercise, case: DrawnCase, wrong: list, comparable: list, limit: float) -> Facts:
+def _which(case: DrawnCase, wrong: list[ResultPair], comparable: list[ResultPair], limit: float) -> Facts:
     """Of several results: which are right, and where to look if the right ones are weights."""
-    bad = [name for (name, _), _, _ in wrong]
-    good = [one for one in comparable if one[0][0] not in bad]
-    if not all(
-        clear(case, a, b, limit) for _, a, b in good
-    ):  # what is as wrong, and within tolerance, is not called right
-        return {}
-    good = [name for (name, _), _, _ in good]
-    if not bad or not good or len(comparable) < len(exercise.outputs):
-        return {}
-    weights = [name for (name, _), wanted, _ in comparable if name in good and are_weights(wanted.values)]
-    after = f": {look_past(weights, bad)}" if weights else ""
-    verb = "is" if len(good) == 1 else "are"
-    return {
-        (
-            "which",
-            *good,
-        ): f"{' and '.join(good)} {verb} right, {' and '.join(bad)} {'is' if len(bad) == 1 else 'are'} not{after}."
-    }
+    bad = [pair.name for pair in wrong]
+    good = [pair for pair in comparable if pair.name not in bad]
+    if not bad or not good:
+        return []
+    if not all(clear(case, pair.expected, pair.actual, limit) for pair in good):
+        return []  # what is as wrong, and within tolerance, is not called right
+    right = [pair.name for pair in good]
+    weights = [pair.name for pair in good if are_weights(pair.expected.numbers)]
+    sentence = words.which(right=right, wrong=bad, weights=weights)
+    return [Fact(Kind.WHICH, " ".join(right), sentence=sentence)]
 
 
-def _of_another_case(name: str, got, frozen: FrozenCase, exercise: FrozenExercise, limit: float) -> Facts:
+def _of_another_case(
+    name: str, actual: np.ndarray, frozen: FrozenCase, exercise: FrozenExercise, limit: float
+) -> Facts:
     """Whether a result is what was right on other inputs, which came before."""
     place = [output for output, _ in exercise.outputs].index(name)
-    if not (got.values.size > 1 and (got.values != got.values.flat[0]).any()):
-        return {}  # the same number everywhere is right somewhere by chance
-    case = frozen.case
+    if not (actual.size > 1 and (actual != actual.flat[0]).any()):
+        return []  # the same number everywhere is right somewhere by chance
     for other in exercise.cases:
         if other is frozen or other.case.condition or len(other.expected.outputs) <= place:
             continue
-        wanted = other.expected.outputs[place].values
-        same = wanted is not None and wanted.shape == got.shape and close(got.values, wanted, limit).all()
-        if same and _unlike(case, other.case):
-            return {
-                ("earlier", name): f"{name} was right for the inputs of another call: is something kept between calls?"
-            }
-    return {}
+        expected = other.expected.outputs[place].values
+        same = expected is not None and expected.shape == actual.shape and close(actual, expected, limit).all()
+        if same and _unlike(frozen.case, other.case):
+            return [Fact(Kind.EARLIER, name, sentence=words.earlier(name))]
+    return []
 
 
-def _unlike(one: DrawnCase, other: DrawnCase) -> bool:
+def _unlike(case: DrawnCase, other: DrawnCase) -> bool:
     """Whether two cases have numbers, and none in common: else what is right for both may come of those alone."""
-    reals = [[value for value in case.arrays if value.dtype.kind == "f"] for case in (one, other)]
+    reals = [[value for value in one.arrays if value.dtype.kind == "f"] for one in (case, other)]
     return all(reals) and not any(np.array_equal(a, b) for a in reals[0] for b in reals[1])
 
 
-def _equal_to_given(name: str, wanted, got, case, limit: float) -> Facts:
+def _equal_to_given(name: str, expected: np.ndarray, actual: np.ndarray, case: DrawnCase, limit: float) -> Facts:
     """Whether a result, or some of its features, is one of the inputs, as it was given."""
-    found = {}
-    if close(
-        got - wanted, got, limit
-    ).all():  # beside a result so small, an input that was added looks like one returned
-        return found
+    if close(actual - expected, actual, limit).all():
+        return []  # beside a result so small, an input that was added looks like one returned
+    found: Facts = []
     for given, value in case.inputs.items():
-        if (
-            getattr(value, "shape", None) == got.shape
-            and value.dtype.kind == "f"
-            and got.size > 1
-            and close(got, value, limit).all()
-        ):
-            found["given", name, given] = f"{name} is {given}, as it was given."
-        elif getattr(value, "shape", None) == got.shape and value.dtype.kind == "f" and got.ndim > 1:
-            others = tuple(range(got.ndim - 1))
-            left = close(got, value, limit).all(axis=others) & ~close(wanted, value, limit).all(axis=others)
-            if left.any():
-                told = f"Some features of {name}, along the last axis, are those of {given}, unchanged at all positions"
-                found["given part", name, given] = f"{told}: should they change as well?"
+        if getattr(value, "shape", None) != actual.shape or value.dtype.kind != "f":
+            continue
+        if actual.size > 1 and close(actual, value, limit).all():
+            sentence = words.given(name, argument=given)
+            found.append(Fact(Kind.GIVEN, name, value=given, sentence=sentence))
+        elif actual.ndim > 1 and _some_features_are(value, expected, actual, limit):
+            sentence = words.given_part(name, argument=given)
+            found.append(Fact(Kind.GIVEN_PART, name, value=given, sentence=sentence))
     return found
+
+
+def _some_features_are(given: np.ndarray, expected: np.ndarray, actual: np.ndarray, limit: float) -> bool:
+    """Whether some features, along the last axis, are those of an input at all positions, and should not be."""
+    others = tuple(range(actual.ndim - 1))
+    unchanged, right = (close(values, given, limit).all(axis=others) for values in (actual, expected))
+    return bool((unchanged & ~right).any())

@@ -1,12 +1,13 @@
 """Facts about size: a constant factor, named by the case's sizes; a constant that is added; a small difference; lost places."""
 
 import math
-import re
 from itertools import combinations, permutations
+from typing import NamedTuple
 
 import numpy as np
 
-from utils.checking.explaining.facts import Cases
+from utils.checking.explaining.facts import Fact, Facts, Kind
+from utils.checking.messages.facts import scales as words
 
 _TINY = 1e-4
 _COARSEST = 1e-2  # relative accuracy of a relation that is told, however coarse the tolerance of the case is
@@ -24,142 +25,174 @@ _CONSTANTS = {
 }
 
 
-def named_factors(value: float, sizes: dict, accuracy: float) -> list[tuple]:
-    """The names by which a factor may go, constants and powers of sizes, the simplest first.
+class NamedFactor(NamedTuple):
+    """What a factor is called, and on how many cases it must hold to be told.
 
-    With what is made of several sizes, which fits easily by accident, goes the number of cases on which it must hold to be told.
+    What is made of several sizes fits easily by accident, and takes several cases.
     """
+
+    label: str
+    evidence: int = 1
+
+
+def named_factors(value: float, sizes: dict[str, int], accuracy: float) -> list[NamedFactor]:
+    """The names by which a factor may go, constants and powers of sizes, the simplest first."""
     given = {axis: size for axis, size in sizes.items() if size > 1}
-    simple = dict(_CONSTANTS)
-    for axis, size in given.items():
-        simple |= {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
-        simple |= {f"{axis} − 1": size - 1, f"1/({axis} − 1)": 1 / (size - 1)}
-        simple |= {f"{axis}²": size**2, f"1/{axis}²": size**-2}
-    several = {}
-    for axis, size in given.items():
-        several |= {f"2/√{axis}": 2 * size**-0.5, f"1/(2·√{axis})": size**-0.5 / 2}
-    for (one, a), (other, b) in combinations(given.items(), 2):
-        several |= {f"{one}·{other}": a * b, f"1/({one}·{other})": 1 / (a * b)}
-    for (one, a), (other, b) in permutations(given.items(), 2):
-        several |= {f"√{one}/√{other}": (a / b) ** 0.5, f"{one}/{other}": a / b}
     return [
-        (name, *cases)
-        for known, cases in ((simple, ()), (several, (Cases(2),)))
-        for name, factor in known.items()
+        NamedFactor(label, evidence)
+        for known, evidence in ((_CONSTANTS | _of_one_size(given), 1), (_of_several(given), 2))
+        for label, factor in known.items()
         if factor and abs(value / factor - 1) < accuracy
     ]
 
 
-def asked(label: str) -> str:
-    """What a factor of the scores looks like, as a question; empty where nothing is likelier than another."""
-    one, _, other = label.partition("/")
-    if re.fullmatch(r"√\w+", label):
-        return f": is a division by {label} missing before the softmax?"
-    if re.fullmatch(r"1/√\w+", label):
-        return f": is there a division by {other} too many?"
-    if re.fullmatch(r"√\w+/√\w+", label):
-        return f": are they divided by {other} in the place of {one}?"
-    if re.fullmatch(r"2/√\w+", label):
-        return f": are they divided by {other[1:]}/2 in the place of {other}?"
-    if re.fullmatch(r"1/\(2·√\w+\)", label):
-        axis = other[4:-1]
-        return f": are they divided by 2·{axis} in the place of √{axis}?"
-    return "."
+def _of_one_size(sizes: dict[str, int]) -> dict[str, float]:
+    """The factors that are made of one size alone, by what they are called."""
+    factors: dict[str, float] = {}
+    for axis, size in sizes.items():
+        factors |= {f"√{axis}": size**0.5, f"1/√{axis}": size**-0.5, axis: size, f"1/{axis}": 1 / size}
+        factors |= {f"{axis} − 1": size - 1, f"1/({axis} − 1)": 1 / (size - 1)}
+        factors |= {f"{axis}²": size**2, f"1/{axis}²": size**-2}
+    return factors
 
 
-def scale_facts(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict, vectors: bool) -> dict:
-    """Facts about `got` as a multiple of `wanted`, or as `wanted` and something small or constant.
+def _of_several(sizes: dict[str, int]) -> dict[str, float]:
+    """The factors that are made of a size and a number, or of two sizes, by what they are called."""
+    factors: dict[str, float] = {}
+    for axis, size in sizes.items():
+        factors |= {f"2/√{axis}": 2 * size**-0.5, f"1/(2·√{axis})": size**-0.5 / 2}
+    for (axis, a), (other, b) in combinations(sizes.items(), 2):
+        factors |= {f"{axis}·{other}": a * b, f"1/({axis}·{other})": 1 / (a * b)}
+    for (axis, a), (other, b) in permutations(sizes.items(), 2):
+        factors |= {f"√{axis}/√{other}": (a / b) ** 0.5, f"{axis}/{other}": a / b}
+    return factors
+
+
+def scale_facts(
+    name: str, expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int], vectors: bool
+) -> Facts:
+    """Facts about what came as a multiple of what was expected, or as that and something small or constant.
 
     Args:
         vectors: whether rows are vectors, which have a length.
     """
-    a, b = np.atleast_1d(wanted.astype(float)), np.atleast_1d(got.astype(float))
-    finite = np.isfinite(a) & np.isfinite(b)
-    if not finite.all():
-        return _not_finite(name, b)
-    found = {}
-    large, size, apart = np.abs(a) > 100 * limit, np.abs(a).max(initial=0), b - a
-    if large.any():
-        found |= _factor(name, a, b, large, limit, sizes)
-    shift, alike = abs(apart.flat[0]), min(4 * limit * (1 + size), _ONE_SHIFT * abs(apart.flat[0]))
-    if a.size > 1 and not found and np.ptp(apart) <= alike and shift > 10 * limit:
-        found["shift", name] = f"All numbers of {name} differ from the right ones by one constant that is added."
-    if not np.ptp(b) and a.size > 1 and np.ptp(a) > limit:
-        what = "0" if not b.flat[0] else "one and the same number"
-        found["constant", name, what] = f"All numbers of {name} are {what}."
-    ordered = [np.sort(one, axis=None) for one in (a, b)]
-    exchanged = np.abs(apart).max(initial=0) > NEARLY * size
+    expected, actual = (np.atleast_1d(values.astype(float)) for values in (expected, actual))
+    if not (np.isfinite(expected) & np.isfinite(actual)).all():
+        return _not_finite(name, actual)
+    facts = _factor(name, expected, actual, limit, sizes)
+    facts = facts or _shift(name, expected, actual, limit)
+    facts += _constant(name, expected, actual, limit)
+    facts = facts or _moved(name, expected, actual, limit)
+    facts = facts or _close(name, expected, actual)
+    return facts or _lengths(name, expected, actual, limit, vectors)
+
+
+def _shift(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
+    """Whether one number is added to all."""
+    difference, size = actual - expected, np.abs(expected).max(initial=0)
+    if expected.size < 2:
+        return []
+    shift = abs(difference.flat[0])
+    if shift <= 10 * limit or np.ptp(difference) > min(4 * limit * (1 + size), _ONE_SHIFT * shift):
+        return []
+    return [Fact(Kind.SHIFT, name, sentence=words.shift(name))]
+
+
+def _constant(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
+    """Whether all numbers are one number, and should not be."""
+    if expected.size < 2 or np.ptp(actual) or np.ptp(expected) <= limit:
+        return []
+    number = words.one_number(zero=not actual.flat[0])
+    return [Fact(Kind.CONSTANT, name, value=number, sentence=words.constant(name, number=number))]
+
+
+def _moved(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
+    """Whether the right numbers lie at other places."""
+    size = np.abs(expected).max(initial=0)
+    if expected.size <= 3 or np.abs(actual - expected).max() <= NEARLY * size:
+        return []
     near = {"rtol": min(4 * limit, _COARSEST), "atol": min(4 * limit, _COARSEST * size)}
-    if a.size > 3 and not found and exchanged and np.allclose(*ordered, **near):
-        found["moved", name] = f"{name} holds the right numbers, in other places than asked for."
-    if not found and np.abs(apart).max(initial=0) < NEARLY * size:
-        found["close", name] = _nearly(name, a, apart)
-    if a.ndim and a.shape[-1] > 1 and not found:
-        found |= _lengths(name, a, b, limit, vectors)
-    return found
+    if not np.allclose(np.sort(expected, axis=None), np.sort(actual, axis=None), **near):
+        return []
+    return [Fact(Kind.MOVED, name, sentence=words.moved(name))]
 
 
-def _nearly(name: str, wanted: np.ndarray, apart: np.ndarray) -> str:
-    """What is told of numbers that are off by little beside the largest of all, and maybe each beside its own size."""
-    off = (np.abs(apart) / np.maximum(np.abs(wanted), np.finfo(float).tiny)).max()
-    told = f"{name} is off by little beside its largest numbers, and by more beside others"
-    if off < NEARLY:
-        told = f"{name} is right to about {int(-np.log10(off))} digits, but not to all of them"
-    more = "is something small added or left out, or rounded on the way"
-    return f"{told}: {more} (half precision, a constant with few digits, an integer)?"
+def _close(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
+    """Whether numbers are off by little beside the largest of all, and maybe each beside its own size."""
+    difference = np.abs(actual - expected)
+    if difference.max(initial=0) >= NEARLY * np.abs(expected).max(initial=0):
+        return []
+    off = (difference / np.maximum(np.abs(expected), np.finfo(float).tiny)).max()
+    digits = int(-np.log10(off)) if off < NEARLY else None
+    return [Fact(Kind.CLOSE, name, sentence=words.close(name, digits=digits))]
 
 
-def _lengths(name: str, a, b, limit: float, vectors: bool) -> dict:
+def _lengths(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, vectors: bool) -> Facts:
     """Rows of the right length, or rows that are the right ones times a number each."""
+    if expected.shape[-1] < 2:
+        return []
     with np.errstate(over="ignore"):
-        lengths = [np.linalg.norm(one, axis=-1) for one in (a, b)]
-    if not np.isfinite(lengths).all():  # squares of huge numbers
-        return {}
+        right, lengths = (np.linalg.norm(values, axis=-1) for values in (expected, actual))
+    if not np.isfinite([right, lengths]).all():  # squares of huge numbers
+        return []
     near = min(20 * limit, NEARLY / 10)
-    if vectors and np.allclose(*lengths, rtol=near, atol=near):
-        return {
-            (
-                "length",
-                name,
-            ): f"Each wrong row of {name} has the right length as a vector, but another direction: is it turned by"
-            " another angle, or are its numbers moved, or changed in sign?"
-        }
-    coarse = min(20 * limit, _COARSEST * np.abs(a).max(initial=0))
+    if vectors and np.allclose(right, lengths, rtol=near, atol=near):
+        return [Fact(Kind.LENGTH, name, sentence=words.right_length(name))]
+    return _row_factors(name, expected, actual, right, lengths, limit)
+
+
+def _row_factors(
+    name: str, expected: np.ndarray, actual: np.ndarray, right: np.ndarray, lengths: np.ndarray, limit: float
+) -> Facts:
+    """Whether each row is the right one times a number, which may be 0; `right` are the lengths that rows should have."""
+    coarse = min(20 * limit, _COARSEST * np.abs(expected).max(initial=0))
     with np.errstate(divide="ignore", invalid="ignore"):
-        scaled = a * np.where(lengths[0] > 0, lengths[1] / lengths[0], 0.0)[..., None]
-    factors = np.where(lengths[0] > 0, lengths[1] / np.where(lengths[0] > 0, lengths[0], 1), 1)
-    if np.isin(np.round(factors, 6), (0, 1)).all() and np.allclose(b, scaled, rtol=1e-3, atol=coarse):
-        return {("rows of zeros", name): f"Some rows of {name} are 0 and should not be; the others are right."}
-    for sign, words in ((1, "a factor of its own"), (-1, "a negative factor of its own")):
-        if np.allclose(b, sign * scaled, rtol=1e-3, atol=coarse):
-            return {("row factor", name, sign): f"Each row of {name} is the right one times {words}."}
-    return {}
+        scaled = expected * np.where(right > 0, lengths / right, 0.0)[..., None]
+    factors = np.where(right > 0, lengths / np.where(right > 0, right, 1), 1)
+    if np.isin(np.round(factors, 6), (0, 1)).all() and np.allclose(actual, scaled, rtol=1e-3, atol=coarse):
+        return [Fact(Kind.ROWS_OF_ZEROS, name, sentence=words.rows_of_zeros(name))]
+    for sign in (1, -1):
+        if np.allclose(actual, sign * scaled, rtol=1e-3, atol=coarse):
+            sentence = words.row_factor(name, negative=sign < 0)
+            return [Fact(Kind.ROW_FACTOR, name, value=sign, sentence=sentence)]
+    return []
 
 
-def _not_finite(name: str, b: np.ndarray) -> dict:
-    broken = ~np.isfinite(b)
-    if broken.all():
-        kinds = [kind for kind, some in (("NaN", np.isnan(b)), ("infinite", np.isinf(b))) if some.any()]
-        every = f"Every number of {name}" if b.size > 1 else name
-        cause = ": log of 0, as where all exponentials of a row underflow, a division by 0, or exp of a large number?"
-        told = f"{every} is {' or '.join(kinds)}{cause if kinds == ['infinite'] else '.'}"
-        return {("all not finite", name): told}
-    return {}
+def _not_finite(name: str, actual: np.ndarray) -> Facts:
+    """Whether every number is NaN or infinite."""
+    if np.isfinite(actual).any():
+        return []
+    nan, infinite = bool(np.isnan(actual).any()), bool(np.isinf(actual).any())
+    sentence = words.all_not_finite(name, single=actual.size <= 1, nan=nan, infinite=infinite)
+    return [Fact(Kind.ALL_NOT_FINITE, name, sentence=sentence)]
 
 
-def _factor(name: str, a, b, large, limit: float, sizes: dict) -> dict:
-    ratio = b[large] / a[large]
-    spread = np.abs(ratio - ratio[0]).max()
+def _factor(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int]) -> Facts:
+    """Whether each number is the right one times one factor, by all names that the factor may go by."""
     accuracy = min(max(20 * limit, 1e-4), _COARSEST)
-    alike = spread < accuracy * max(abs(ratio[0]), _TINY) and np.allclose(
-        b, ratio[0] * a, rtol=accuracy, atol=min(20 * limit, _COARSEST * np.abs(a).max())
-    )
-    if not alike or abs(ratio[0] - 1) < accuracy or abs(ratio[0]) < _TINY or ratio.size < 2 and a.size > 1:
-        return {}
-    found = {}
-    for label, *cases in named_factors(ratio[0], sizes, accuracy):
-        told = f"Each number of {name} is the right one times {label}."
-        found["factor", name, label, *cases] = f"{name} has the opposite sign." if label == "−1" else told
-    if a.size > 1:
-        found["factor", name, "?"] = f"Each number of {name} is the right one times one and the same factor."
-    return found
+    factor = _one_factor(expected, actual, limit, accuracy)
+    if factor is None:
+        return []
+    facts = [
+        Fact(Kind.FACTOR, name, value=label, evidence=evidence, sentence=words.factor(name, label=label))
+        for label, evidence in named_factors(factor, sizes, accuracy)
+    ]
+    if expected.size > 1:
+        facts.append(Fact(Kind.FACTOR, name, value="?", sentence=words.some_factor(name)))
+    return facts
+
+
+def _one_factor(expected: np.ndarray, actual: np.ndarray, limit: float, accuracy: float) -> float | None:
+    """The factor that makes the right numbers what came; None where there is none, or none but 0 and 1."""
+    large = np.abs(expected) > 100 * limit
+    if not large.any():
+        return None
+    ratio = actual[large] / expected[large]
+    factor = ratio[0]
+    coarse = min(20 * limit, _COARSEST * np.abs(expected).max())
+    spread = np.abs(ratio - factor).max()
+    if spread >= accuracy * max(abs(factor), _TINY) or abs(factor - 1) < accuracy or abs(factor) < _TINY:
+        return None
+    if ratio.size < 2 and expected.size > 1:
+        return None
+    return factor if np.allclose(actual, factor * expected, rtol=accuracy, atol=coarse) else None

@@ -2,110 +2,142 @@
 
 import numpy as np
 
-from utils.checking.explaining.facts import Cases, Facts
+from utils.checking.explaining.facts import Fact, Facts, Kind
+from utils.checking.messages.facts import sizes as words
 from utils.checking.records import Output
 
-RIGHT = {"rtol": 1e-3, "atol": 1e-4}  # numbers of another shape than asked for are held against the right ones coarsely
+RELATIVE, ABSOLUTE = 1e-3, 1e-4  # numbers of another shape than asked for are held against the right ones coarsely
+_TELLING = 7  # letters that tell the endings of sentences on parts from each other
 
 
-def length_facts(name: str, axes: list, wanted: Output, got: Output, sizes: dict) -> Facts:
+def alike(expected: np.ndarray, actual: np.ndarray) -> bool:
+    """Whether the numbers of two arrays of one shape are about the same."""
+    return bool(np.allclose(actual, expected, rtol=RELATIVE, atol=ABSOLUTE))
+
+
+def length_facts(name: str, axes: list[str], expected: Output, actual: Output, sizes: dict[str, int]) -> Facts:
     """What each axis of the wrong size looks like; where it is one axis alone, which part of the right numbers came.
 
     Args:
         sizes: of the inputs' axes, and whole numbers among the inputs.
     """
-    apart = [place for place, (a, b) in enumerate(zip(wanted.shape, got.shape)) if a != b]
-    found: Facts = {}
-    if (
-        len(apart) > 1
-        and np.prod(wanted.shape) == np.prod(got.shape) != 0
-        and sorted(wanted.shape) != sorted(got.shape)
-    ):
-        told = f"{name} has as many numbers as asked for, and they are shared out to its axes otherwise"
-        causes = "is a size worked out wrongly, a reshape cut at other places, or are parts joined along another axis?"
-        found["shape", "shared", name] = f"{told}: {causes}"
-    for place in apart:
-        where = f"{axes[place]}, its axis −{len(axes) - place}"
-        if not got.shape[place]:
-            return {("shape", "empty", name): f"{name} is empty: it has no entry along {where}."}
-        found |= _size_facts(name, axes[place], where, wanted.shape[place], got.shape[place], sizes, len(apart) == 1)
-    if len(apart) > 1 or wanted.values is None or got.values is None:
-        return found
-    (place,) = apart
-    long = "short" if got.shape[place] < wanted.shape[place] else "long"
-    told = f"{name} is too {long} along {axes[place]}"
-    part = _part(wanted.values, got.values, place)
+    wrong = [place for place, (a, b) in enumerate(zip(expected.shape, actual.shape)) if a != b]
+    for place in wrong:
+        if not actual.shape[place]:
+            sentence = words.empty(name, axis=axes[place], back=len(axes) - place)
+            return [Fact(Kind.SHAPE_EMPTY, name, sentence=sentence)]
+    facts = _shared_out(name, expected.shape, actual.shape) if len(wrong) > 1 else []
+    for place in wrong:
+        pair = expected.shape[place], actual.shape[place]
+        facts += _size_facts(name, axes[place], len(axes) - place, *pair, sizes, alone=len(wrong) == 1)
+    facts = _the_last_of_each(facts)
+    if len(wrong) > 1 or expected.values is None or actual.values is None:
+        return facts
+    (place,) = wrong
+    part = _part_facts(name, axes[place], expected.values, actual.values, place)
     if part:
-        return {("shape", "part", name, axes[place], part[:7], long): f"{told}{part}"} | found
-    start = _start(wanted.values, got.values, place)
-    if start and axes[place] not in sizes:
-        positions = "position" if start == 1 else f"{start} positions"
-        right = f"it is right at the first {positions}, and not at the next"
-        found["shape", "start", name, axes[place], start] = f"{told}, and not by its end alone: {right}."
-        found["shape", "start", name, axes[place]] = (
-            f"{told}, and not by its end alone: it begins right, and goes wrong later."
-        )
-    return found
+        return part + facts
+    return facts if axes[place] in sizes else facts + _start_facts(name, axes[place], expected, actual, place)
 
 
-def _size_facts(name: str, axis: str, where: str, asked: int, came: int, sizes: dict, alone: bool) -> Facts:
+def _the_last_of_each(facts: Facts) -> Facts:
+    """Of equal facts, as two axes of one name give them, the last, at the place of the first."""
+    return list({fact: fact for fact in facts}.values())
+
+
+def _shared_out(name: str, expected: tuple, actual: tuple) -> Facts:
+    """Whether there are as many numbers as asked for, along axes of other sizes."""
+    if not np.prod(expected) == np.prod(actual) != 0 or sorted(expected) == sorted(actual):
+        return []
+    return [Fact(Kind.SHAPE_SHARED, name, sentence=words.shared_out(name))]
+
+
+def _size_facts(
+    name: str, axis: str, back: int, expected: int, actual: int, sizes: dict[str, int], alone: bool
+) -> Facts:
     """What one size is in the place of another: 1, another axis', more or less by a number, or one that never changes.
 
     Args:
+        back: how many axes from the last on the axis stands.
         alone: no other axis has a wrong size.
     """
-    found: Facts = {}
-    if came == 1 and alone:
-        told = f"{name} has size 1 along {where}: is it left over from keepdim or unsqueeze, or lost to a sum?"
-        found["shape", "one", name, axis] = told
-    given = axis in sizes  # else the size follows from what is asked for
-    same = [other for other, size in sizes.items() if size == came > 1 and other != axis]
-    for other in same if given else []:
-        told = f"{name} has {other} entries along {where}, where {axis} are asked for."
-        found["shape", "size", name, axis, other, Cases(2)] = told
-    if not given and len(same) == 1:
-        told = f"{name} has the size {same[0]} along {axis}: is it taken over another axis than the one asked for?"
-        found["shape", "other", name, axis, same[0], Cases(2)] = told
-    if came == 2 * asked:
-        found["shape", "double", name, axis, Cases(2)] = f"{name} is twice as long as asked for along {where}."
-    entries, told = abs(came - asked), "too few" if came < asked else "too many"
-    count = "one entry" if entries == 1 else f"{entries} entries"
-    also = ", on each input on which it fails" if entries > 1 else ""
-    found["shape", "count", name, axis, told, entries, Cases(2)] = f"{name} has {count} {told} along {where}{also}."
-    always = (
-        f"{name} has {came} entries along {axis} on each input on which it fails: is this number written into the code,"
-    )
-    found["shape", "fixed", name, axis, came, Cases(2)] = f"{always} or is something kept from an earlier call?"
-    return found
+    facts: Facts = []
+    if actual == 1 and alone:
+        facts.append(Fact(Kind.SHAPE_ONE, name, axis=axis, sentence=words.size_one(name, axis=axis, back=back)))
+    facts += _size_of_another(name, axis, back, actual, sizes)
+    if actual == 2 * expected:
+        sentence = words.twice_as_long(name, axis=axis, back=back)
+        facts.append(Fact(Kind.SHAPE_DOUBLE, name, axis=axis, evidence=2, sentence=sentence))
+    value = f"too {'few' if actual < expected else 'many'} {abs(actual - expected)}"
+    sentence = words.entries_off(name, axis=axis, back=back, difference=actual - expected)
+    facts.append(Fact(Kind.SHAPE_COUNT, name, axis=axis, value=value, evidence=2, sentence=sentence))
+    sentence = words.always(name, axis=axis, size=actual)
+    facts.append(Fact(Kind.SHAPE_FIXED, name, axis=axis, value=actual, evidence=2, sentence=sentence))
+    return facts
 
 
-def _start(wanted: np.ndarray, got: np.ndarray, axis: int) -> int:
+def _size_of_another(name: str, axis: str, back: int, actual: int, sizes: dict[str, int]) -> Facts:
+    """Whether a size is that of another axis: of any where the axis is given, else of the only one that it may be."""
+    same = [other for other, size in sizes.items() if size == actual > 1 and other != axis]
+    if axis in sizes:  # else the size follows from what is asked for
+        sentences = {other: words.size_of_another(name, axis=axis, back=back, other=other) for other in same}
+        return [
+            Fact(Kind.SHAPE_SIZE, name, axis=axis, value=other, evidence=2, sentence=sentence)
+            for other, sentence in sentences.items()
+        ]
+    if len(same) != 1:
+        return []
+    sentence = words.over_another(name, axis=axis, other=same[0])
+    return [Fact(Kind.SHAPE_OTHER, name, axis=axis, value=same[0], evidence=2, sentence=sentence)]
+
+
+def _part_facts(name: str, axis: str, expected: np.ndarray, actual: np.ndarray, place: int) -> Facts:
+    """Which part of the right numbers came along an axis of the wrong size."""
+    ending = _part(expected, actual, place)
+    if not ending:
+        return []
+    length = _length(expected, actual, place)
+    sentence = words.part(name, axis=axis, length=length, ending=ending)
+    return [Fact(Kind.SHAPE_PART, name, axis=axis, value=f"{ending[:_TELLING]} {length}", sentence=sentence)]
+
+
+def _start_facts(name: str, axis: str, expected: Output, actual: Output, place: int) -> Facts:
+    """At how many positions an axis of the wrong size is right, if it begins right."""
+    count = _start(expected.numbers, actual.numbers, place)
+    if not count:
+        return []
+    length = _length(expected.numbers, actual.numbers, place)
+    right = words.right_at_first(name, axis=axis, length=length, count=count)
+    begins = words.begins_right(name, axis=axis, length=length)
+    return [
+        Fact(Kind.SHAPE_START, name, axis=axis, value=count, sentence=right),
+        Fact(Kind.SHAPE_START, name, axis=axis, sentence=begins),
+    ]
+
+
+def _length(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
+    return "short" if actual.shape[axis] < expected.shape[axis] else "long"
+
+
+def _start(expected: np.ndarray, actual: np.ndarray, axis: int) -> int:
     """At how many positions from the first on the numbers are right."""
-    both = range(min(wanted.shape[axis], got.shape[axis]))
-    right = np.isclose(wanted.take(both, axis=axis), got.take(both, axis=axis), **RIGHT)
-    right = right.all(axis=tuple(one for one in range(right.ndim) if one != axis))
+    both = range(min(expected.shape[axis], actual.shape[axis]))
+    right = np.isclose(expected.take(both, axis=axis), actual.take(both, axis=axis), rtol=RELATIVE, atol=ABSOLUTE)
+    right = right.all(axis=tuple(other for other in range(right.ndim) if other != axis))
     return int(np.argmin([*right, False]))
 
 
-def _part(wanted: np.ndarray, got: np.ndarray, axis: int) -> str:
+def _part(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
     """The end of a sentence on an axis of the wrong length: which part of the right numbers came; empty if there is none."""
-    short, long = sorted((wanted, got), key=lambda one: one.shape[axis])
-    count, more = short.shape[axis], long.shape[axis] - short.shape[axis]
+    short, long = sorted((expected, actual), key=lambda values: values.shape[axis])
+    count, more, too_long = short.shape[axis], long.shape[axis] - short.shape[axis], long is actual
     if not count:
         return ""
-    if np.allclose(long.take(range(count), axis=axis), short, **RIGHT):
-        question = (
-            "Does the loop go on too long, or is something put behind?"
-            if long is got
-            else "Does the loop end too early, or is something cut off?"
-        )
-        return f", and right as far as it goes. {question}"
-    if np.allclose(long.take(range(more, more + count), axis=axis), short, **RIGHT):
-        first = "is a first token written too?" if more == 1 else "is something of its own put in front?"
-        behind = f"what is asked for comes last, behind {more} more: {first}"
-        return f": {behind if long is got else 'its beginning is missing, and the rest is right.'}"
+    if alike(short, long.take(range(count), axis=axis)):
+        return words.right_as_far(too_long=too_long)
+    if alike(short, long.take(range(more, more + count), axis=axis)):
+        return words.in_front(count=more) if too_long else words.beginning_missing()
     for cut in range(1, count):
-        if np.allclose(np.delete(long, range(cut, cut + more), axis=axis), short, **RIGHT):
-            what = "there is something too many" if long is got else "something is missing"
-            return f": {what} in its middle, {more} long, behind the first {cut}; the rest is right."
+        if alike(short, np.delete(long, range(cut, cut + more), axis=axis)):
+            return words.in_the_middle(too_long=too_long, count=more, behind=cut)
     return ""

@@ -8,8 +8,8 @@ _EXPONENTIALS = ("softmax", "exp(")
 
 def hides(exercise: FrozenExercise) -> bool:
     """Whether some positions do not count, so that a hint may speak of masks."""
-    said = " ".join((exercise.name, exercise.formula, *exercise.parameters)).lower()
-    return bool(exercise.zeros) or any(word in said for word in _HIDING)
+    declared = " ".join((exercise.name, exercise.formula, *exercise.parameters)).lower()
+    return bool(exercise.zeros) or any(word in declared for word in _HIDING)
 
 
 def takes_exponentials(exercise: FrozenExercise) -> bool:

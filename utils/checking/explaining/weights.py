@@ -2,13 +2,19 @@
 
 import numpy as np
 
-from utils.checking.explaining.scales import NEARLY, asked, named_factors
+from utils.checking.explaining.facts import Fact, Facts, Kind
+from utils.checking.explaining.scales import NEARLY, named_factors
+from utils.checking.messages.facts import weights as words
+from utils.checking.messages.facts.weights import Row
 
 _PLACES = "NTL"  # the first letters of axes of positions
 _SUMS = 1e-3
 _VANISHING = 1e-30  # a weight below it may be rounded to 0 elsewhere
 _LEAST = -80.0  # logarithm of a weight that single precision holds
 _EXACT = 2e-3  # of the size of log-weights: how far a pattern in them may be off
+_SOME = 1e-6  # a weight above it should not be 0
+_ONE_FACTOR = 1e-3  # accuracy of a factor of the scores
+_BY_SCORES = {Kind.TEMPERATURE, Kind.PROPORTION, Kind.SUM_OVER, Kind.TWICE, Kind.CUT, Kind.KEPT}  # which explain all
 
 
 def are_weights(values: np.ndarray) -> bool:
@@ -25,12 +31,6 @@ def weighed_axes(values: np.ndarray) -> int:
     return 2 if values.ndim > 1 and values.shape[-2] > 1 and _ones(values.sum(axis=(-1, -2))) else 0
 
 
-def look_past(weights: list, wrong: list) -> str:
-    """Where to look if weights are right, and other results that are made with them are not."""
-    made = wrong[0] if len(wrong) == 1 else "them"
-    return f"look at what is done with {weights[0]}, and at what else goes into {made}"
-
-
 def _ones(sums: np.ndarray) -> bool:
     return bool(np.allclose(sums, 1, atol=_SUMS))
 
@@ -39,252 +39,276 @@ def _ones_or_zeros(sums: np.ndarray) -> np.ndarray:
     return np.isclose(sums, 1, atol=_SUMS) | (sums == 0)
 
 
-def _alike(got: np.ndarray, other: np.ndarray, limit: float) -> bool:
+def _alike(actual: np.ndarray, other: np.ndarray, limit: float) -> bool:
     """Whether weights are these others: within a tolerance that is small beside the differences among those."""
-    return bool(np.allclose(got, other, rtol=1e-3, atol=min(10 * limit, np.ptp(other) / 20)))
+    return bool(np.allclose(actual, other, rtol=1e-3, atol=min(10 * limit, np.ptp(other) / 20)))
 
 
-def weight_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
+def weight_facts(
+    name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int]
+) -> Facts:
     """Facts about a result that should hold weights; none where it should not, or where numbers are not finite."""
-    if not are_weights(wanted) or not np.isfinite(got).all():
-        return {}
-    if weighed_axes(wanted) == 2:
-        return _map_facts(name, axes, wanted, got, limit, sizes)
-    powers = np.exp(got - got.max(axis=-1, keepdims=True))
-    if _alike(powers / powers.sum(axis=-1, keepdims=True), wanted, limit):
-        return {("before", name): f"{name} holds scores: what is asked for is their softmax over the last axis."}
-    found = _sums(name, axes, wanted, got, limit)
-    if (got < -limit).any():
-        found["negative", name] = f"Some numbers of {name} are negative; weights never are."
-        return found
-    twice = np.exp(wanted) / np.exp(wanted).sum(axis=-1, keepdims=True)
-    if _alike(got, twice, limit):
-        found["twice", name] = f"{name} is the softmax of the right weights: it went through a softmax twice."
-    found |= _support(name, axes, wanted, got)
-    if not found or {("sum", name, "less"), ("sum", name, "more"), ("lost", name)} & set(found):
-        found |= _temperature(name, wanted, got, limit, sizes)
-    if not {"temperature", "proportion", "sum over", "twice", "cut", "kept"} & {key[0] for key in found}:
-        found |= _pattern(name, wanted, got, limit) or _order(name, wanted, got, limit)
-    if are_weights(got):
-        if ((got == 0) | (got == 1)).all():
-            found["hard", name] = (
-                f"In each row of {name} one position has all the weight: is a maximum taken in the place of a softmax?"
-            )
-        shown = wanted > 0
-        if _alike(got, shown / shown.sum(axis=-1, keepdims=True), limit):
-            found["uniform", name] = (
-                f"All positions that may get weight get the same in {name}: the scores make no difference."
-            )
-    return found
+    if not are_weights(expected) or not np.isfinite(actual).all():
+        return []
+    if weighed_axes(expected) == 2:
+        return _map_facts(name, axes, expected, actual, limit, sizes)
+    return _row_facts(name, axes, expected, actual, limit, sizes, Row.ROW)
 
 
-def _map_facts(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
+def _row_facts(
+    name: str,
+    axes: list[str],
+    expected: np.ndarray,
+    actual: np.ndarray,
+    limit: float,
+    sizes: dict[str, int],
+    row: Row,
+) -> Facts:
+    """Facts about weights over the last axis; `row` is what those that sum to 1 together are called."""
+    powers = np.exp(actual - actual.max(axis=-1, keepdims=True))
+    if _alike(powers / powers.sum(axis=-1, keepdims=True), expected, limit):
+        return [Fact(Kind.BEFORE, name, sentence=words.scores(name))]
+    facts = _sums(name, axes, expected, actual, limit, row)
+    if (actual < -limit).any():
+        return [*facts, Fact(Kind.NEGATIVE, name, sentence=words.negative(name))]
+    facts += _twice(name, expected, actual, limit) + _support(name, axes, expected, actual)
+    if not facts or any(_leaves_room(fact) for fact in facts):
+        facts += _temperature(name, expected, actual, limit, sizes, row)
+    if not any(fact.kind in _BY_SCORES for fact in facts):
+        facts += _pattern(name, expected, actual, limit, row) or _order(name, expected, actual, limit, row)
+    return facts + _without_scores(name, expected, actual, limit, row) if are_weights(actual) else facts
+
+
+def _leaves_room(fact: Fact) -> bool:
+    """Whether a fact does not rule out that the scores were the right ones, or these times a factor."""
+    return fact.kind is Kind.LOST or fact.kind is Kind.SUM and fact.value in ("less", "more")
+
+
+def _twice(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
+    """Whether weights went through one more softmax."""
+    powers = np.exp(expected)
+    twice = _alike(actual, powers / powers.sum(axis=-1, keepdims=True), limit)
+    return [Fact(Kind.TWICE, name, sentence=words.twice(name))] if twice else []
+
+
+def _without_scores(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
+    """Whether one position has all the weight, or all that may get weight have the same."""
+    facts: Facts = []
+    if ((actual == 0) | (actual == 1)).all():
+        facts.append(Fact(Kind.HARD, name, sentence=words.hard(name, row=row)))
+    shown = expected > 0
+    if _alike(actual, shown / shown.sum(axis=-1, keepdims=True), limit):
+        facts.append(Fact(Kind.UNIFORM, name, sentence=words.uniform(name)))
+    return facts
+
+
+def _map_facts(
+    name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int]
+) -> Facts:
     """Facts about weights over two axes together: a softmax along one of them, or one after the other; else as over one axis."""
     height, width = axes[-2:] if len(axes) > 1 else ("axis −2", "axis −1")
     for axis, other in ((-1, width), (-2, height)):
-        totals = got.sum(axis=axis)
+        totals = actual.sum(axis=axis)
         if _ones(totals) and totals.shape[-1] > 1:
-            told = f"{name} sums to 1 over {other} alone; it should sum to 1 over {height} and {width} together."
-            return {("sum over", name, axis): told}
-    flat = [one.reshape(*one.shape[:-2], -1) for one in (wanted, got)]
-    found = weight_facts(name, [*axes[:-2], f"{height}*{width}"], *flat, limit, sizes)
+            sentence = words.sum_over_one_of_two(name, axis=other, height=height, width=width)
+            return [Fact(Kind.SUM_OVER, name, value=axis, sentence=sentence)]
+    flat, came = (values.reshape(*values.shape[:-2], -1) for values in (expected, actual))
+    facts = _row_facts(name, [*axes[:-2], f"{height}*{width}"], flat, came, limit, sizes, Row.MAP)
+    return _totals(name, height, width, actual) + facts
+
+
+def _totals(name: str, height: str, width: str, actual: np.ndarray) -> Facts:
+    """Whether each index along one of a map's two axes gets the same total."""
+    if not _ones(actual.sum(axis=(-1, -2))):
+        return []
     for axis, other in ((-1, height), (-2, width)):
-        totals = got.sum(axis=axis)
-        if _ones(got.sum(axis=(-1, -2))) and not np.ptp(np.round(totals, 5)) and totals.shape[-1] > 1:
-            told = f"Each index along {other} gets the same total of {name}, whatever the scores"
-            found = {
-                ("totals", name, other): f"{told}: is there a softmax along one axis, and then another step?",
-                **found,
-            }
-            break
-    for row, one in (
-        ("Rows of", "Maps of"),
-        ("Some rows", "Some maps"),
-        ("Each row", "Each map"),
-        ("each row", "each map"),
-        ("some rows", "some maps"),
-        ("rows sum", "maps sum"),
-    ):
-        found = {key: text.replace(row, one) for key, text in found.items()}
-    return found
+        totals = actual.sum(axis=axis)
+        if not np.ptp(np.round(totals, 5)) and totals.shape[-1] > 1:
+            return [Fact(Kind.TOTALS, name, axis=other, sentence=words.totals(name, axis=other))]
+    return []
 
 
-def _sums(name: str, axes: list, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
-    sums = got.sum(axis=-1)
+def _sums(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
+    """What rows sum to, if not to 1."""
+    sums = actual.sum(axis=-1)
     if _ones(sums):
-        return {}
-    if got.ndim > 1 and got.shape[-1] == got.shape[-2] and _alike(got.swapaxes(-1, -2), wanted, limit):
-        return {("transposed", name): f"{name} is right, but its last two axes are exchanged."}
-    last = f"{axes[-1]}, the last axis" if axes and not axes[-1].startswith("*") else "the last axis"
-    together = "its last two axes together"
-    if axes and "*" in axes[-1][1:]:  # a map, whose two axes count as one
-        last = " and ".join(axes[-1].split("*")) + " together"
-        together = f"{', '.join(axes[-2:-1])}{', ' * (len(axes) > 1)}{last}"
-    for back in range(2, got.ndim + 1):
-        if got.shape[-back] > 1 and _ones(got.sum(axis=-back)):
-            other = f"{axes[-back]} (axis −{back})" if len(axes) >= back else f"axis −{back}"
-            return {("sum over", name, back): f"{name} sums to 1 over {other}; it should sum to 1 over {last}."}
+        return []
+    square = actual.ndim > 1 and actual.shape[-1] == actual.shape[-2]
+    if square and _alike(actual.swapaxes(-1, -2), expected, limit):
+        return [Fact(Kind.TRANSPOSED, name, sentence=words.transposed(name))]
+    for back in range(2, actual.ndim + 1):
+        if actual.shape[-back] > 1 and _ones(actual.sum(axis=-back)):
+            return [Fact(Kind.SUM_OVER, name, value=back, sentence=words.sum_over_another(name, axes=axes, back=back))]
     if np.all(_ones_or_zeros(sums)):
-        return {("empty", name): f"In some rows of {name} all weights are 0; each row should sum to 1 over {last}."}
-    if got.ndim > 1 and got.shape[-2] > 1 and _ones(got.sum(axis=(-1, -2))):
-        return {("sum over", name, "both"): f"{name} sums to 1 over {together}; each row should by itself."}
+        return [Fact(Kind.EMPTY, name, sentence=words.empty_rows(name, axes=axes, row=row))]
+    if actual.ndim > 1 and actual.shape[-2] > 1 and _ones(actual.sum(axis=(-1, -2))):
+        return [Fact(Kind.SUM_OVER, name, value="both", sentence=words.sum_over_both(name, axes=axes, row=row))]
+    return _other_sums(name, axes, sums, row)
+
+
+def _other_sums(name: str, axes: list[str], sums: np.ndarray, row: Row) -> Facts:
+    """Rows that sum to less than 1, to more, or to other numbers; and that they do so at all."""
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
-    words = {"less": "less than 1", "more": "more than 1", "other": "other numbers than 1"}[how]
-    rows = "Some rows" if _ones_or_zeros(sums).any() else "Rows"
-    told = f"{rows} of {name} sum to {words}; each should sum to 1 over {last}."
-    return {
-        ("sum", name, how): told,
-        ("sum", name, "?"): f"{rows} of {name} do not sum to 1, as they should over {last}.",
-    }
+    some = bool(_ones_or_zeros(sums).any())
+    return [
+        Fact(Kind.SUM, name, value=how, sentence=words.sums(name, axes=axes, row=row, some=some, how=how)),
+        Fact(Kind.SUM, name, value="?", sentence=words.sums_not_one(name, axes=axes, row=row, some=some)),
+    ]
 
 
-def _pattern(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
+def _pattern(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
     """Whether rows hold the right weights elsewhere, or scores a factor for each row, or a number for each column."""
-    apart = np.abs(got - wanted).max()
-    if apart > NEARLY and np.allclose(np.sort(got, axis=-1), np.sort(wanted, axis=-1), rtol=1e-3, atol=10 * limit):
-        return {
-            ("moved in rows", name): f"Each row of {name} holds the right weights, at other positions than asked for."
-        }
-    if got.ndim < 2 or min(got.shape[-2:]) < 3 or (wanted <= 1e-9).any() or (got <= 1e-9).any():
-        return {}
-    a, b = (np.log(one) - np.log(one).mean(axis=-1, keepdims=True) for one in (wanted, got))
-    if np.ptp(a, axis=-1).min() < 0.1 or np.abs(b - a).max() < 0.05:
-        return {}
-    factors = (a * b).sum(axis=-1, keepdims=True) / (a * a).sum(axis=-1, keepdims=True)
-    if np.abs(b - factors * a).max() < _EXACT * (1 + np.abs(b).max()):
-        told = (
-            f"In each row the weights of {name} stand to each other as if the scores were the right ones times a factor"
-        )
-        return {
-            (
-                "row temperature",
-                name,
-            ): f"{told} of the row's own: are they divided by something that differs from row to row?"
-        }
-    added = (b - a).mean(axis=-2, keepdims=True)
-    if np.abs(b - a - added).max() < _EXACT * (1 + np.abs(b).max()):
-        told = f"The weights of {name} are as if a number had been added to the scores of each column, the same for all rows"
-        return {
-            ("column", name): f"{told}: is something added to the scores of a key, or the same vector to all queries?"
-        }
-    return {}
+    ordered, right = (np.sort(values, axis=-1) for values in (actual, expected))
+    if np.abs(actual - expected).max() > NEARLY and np.allclose(ordered, right, rtol=1e-3, atol=10 * limit):
+        return [Fact(Kind.MOVED_IN_ROWS, name, sentence=words.moved_in_rows(name, row=row))]
+    if actual.ndim < 2 or min(actual.shape[-2:]) < 3 or (expected <= 1e-9).any() or (actual <= 1e-9).any():
+        return []
+    logarithms = np.log(expected), np.log(actual)
+    right, scores = (values - values.mean(axis=-1, keepdims=True) for values in logarithms)
+    if np.ptp(right, axis=-1).min() < 0.1 or np.abs(scores - right).max() < 0.05:
+        return []
+    exact = _EXACT * (1 + np.abs(scores).max())
+    factors = (right * scores).sum(axis=-1, keepdims=True) / (right * right).sum(axis=-1, keepdims=True)
+    if np.abs(scores - factors * right).max() < exact:
+        return [Fact(Kind.ROW_TEMPERATURE, name, sentence=words.row_temperature(name, row=row))]
+    added = (scores - right).mean(axis=-2, keepdims=True)
+    if np.abs(scores - right - added).max() < exact:
+        return [Fact(Kind.COLUMN, name, sentence=words.column(name))]
+    return []
 
 
-def _order(name: str, wanted: np.ndarray, got: np.ndarray, limit: float) -> dict:
+def _order(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
     """Whether larger weights are larger in each row, though their sizes are others; or whether they come from other scores."""
-    shown = (wanted > 0).sum(axis=-1) > 1
-    if not shown.any():
-        return {}
-    if np.abs(got - wanted).max() < NEARLY:  # which is told as such
-        return {}
-    order = wanted.argsort(axis=-1, kind="stable")
-    theirs, ours = (np.diff(np.take_along_axis(one, order, axis=-1), axis=-1)[shown] for one in (wanted, got))
-    if ((ours > 0) | (ours == 0) & (theirs == 0)).all():
-        told = f"In each row the weights of {name} have the right order, from smallest to largest"
-        return {("order", name): f"{told}, but not all have the right size."}
-    if not np.allclose(got.sum(axis=-1), 1, atol=10 * limit) or not np.ptp(got):
-        return {}
-    told = f"Rows of {name} sum to 1, but they are not the softmax of the right scores"
-    told += ": is the mistake in the scores, in the softmax itself, or in what is done with its result?"
-    return {("other scores", name): told}
+    shown = (expected > 0).sum(axis=-1) > 1
+    if not shown.any() or np.abs(actual - expected).max() < NEARLY:  # which is told as such
+        return []
+    order = expected.argsort(axis=-1, kind="stable")
+    right, steps = (
+        np.diff(np.take_along_axis(values, order, axis=-1), axis=-1)[shown] for values in (expected, actual)
+    )
+    if ((steps > 0) | (steps == 0) & (right == 0)).all():
+        return [Fact(Kind.ORDER, name, sentence=words.right_order(name, row=row))]
+    if not np.allclose(actual.sum(axis=-1), 1, atol=10 * limit) or not np.ptp(actual):
+        return []
+    return [Fact(Kind.OTHER_SCORES, name, sentence=words.other_scores(name, row=row))]
 
 
-def _support(name: str, axes: list, wanted: np.ndarray, got: np.ndarray) -> dict:
+def _support(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray) -> Facts:
     """Weight where there should be none, and none where there should be some."""
-    found = {}
-    leaked, lost = (wanted == 0) & (got > 0), (wanted > 1e-6) & (got == 0)
-    vanishing = (wanted > 0) & (
-        wanted < _VANISHING
-    )  # beside such weights, a 0 may be one that is too small for its type
+    facts: Facts = []
+    along = "" if not axes or axes[-1][0] in _PLACES else axes[-1]
+    leaked, lost = (expected == 0) & (actual > 0), _lost(expected, actual)
+    vanishing = (expected > 0) & (expected < _VANISHING)  # beside such weights, a 0 may be one too small for its type
     if leaked.any() and not vanishing.any():
-        found["leak", name] = f"{name} gives weight to {_receivers(axes)} where it should be 0."
+        facts.append(Fact(Kind.LEAK, name, sentence=words.leak(name, along=along)))
     if lost.any():
-        found["lost", name] = f"{name} gives no weight at all to some {_receivers(axes)} that should get some."
-        found |= _triangle(name, axes, wanted > 1e-6, lost)
-    return found
+        side = _side_of_the_diagonal(axes, expected > _SOME, lost)
+        sentence = words.lost_by_the_diagonal(name, side=side) if side else words.lost(name, along=along)
+        facts.append(Fact(Kind.LOST, name, sentence=sentence))
+    return facts
 
 
-def _receivers(axes: list) -> str:
-    """What weights are given to, in words."""
-    return "positions" if not axes or axes[-1][0] in _PLACES else f"entries along {axes[-1]}"
+def _lost(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
+    """Where there is no weight and should be some."""
+    return (expected > _SOME) & (actual == 0)
 
 
-def _triangle(name: str, axes: list, shown: np.ndarray, lost: np.ndarray) -> dict:
-    """Whether what is lost lies on one side of the diagonal, or on it, in two rows or more, of which each keeps something."""
+def _side_of_the_diagonal(axes: list[str], shown: np.ndarray, lost: np.ndarray) -> str:
+    """On which side of the diagonal all is lost, "after" it, "before" it or on it, "same"; empty where on none.
+
+    That counts in two rows or more, of which each keeps something.
+    """
     if lost.ndim < 2 or not all(axis[0] in _PLACES for axis in axes[-2:]):
-        return {}
+        return ""
     losing = lost.any(axis=-1)
     if losing.sum() < 2 or not (shown & ~lost).any(axis=-1)[losing].all():
-        return {}
+        return ""
     rows, columns = np.indices(lost.shape[-2:])
-    kinds = {
-        "after": (columns > rows, "later than the query's own: is a causal mask in the way"),
-        "before": (columns < rows, "earlier than the query's own"),
-        "same": (columns == rows, "equal to the query's own: is each vector kept from itself"),
-    }
-    for where, words in kinds.values():
+    for side, where in (("after", columns > rows), ("before", columns < rows), ("same", columns == rows)):
         if where.any() and np.array_equal(lost, shown & np.broadcast_to(where, lost.shape)):
-            return {("lost", name): f"{name} gives no weight to positions {words}?".replace("own?", "own.")}
-    return {}
+            return side
+    return ""
 
 
-def _temperature(name: str, wanted: np.ndarray, got: np.ndarray, limit: float, sizes: dict) -> dict:
-    """Whether logarithms of weights are those of the right ones times a factor, up to a constant in each row."""
-    both = (wanted > 1e-6) & (got > 1e-12)
+def _temperature(
+    name: str, expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int], row: Row
+) -> Facts:
+    """Whether weights are those of the right scores, or of these times a factor, and what else became of them."""
+    factor, lost = _factor_of_scores(expected, actual), _lost(expected, actual)
+    if factor is None or abs(factor) < _ONE_FACTOR:  # all weights are alike
+        return []
+    if abs(factor - 1) >= _ONE_FACTOR:
+        if (factor * np.log(expected[lost]) > _LEAST).any():
+            return []  # no factor before a softmax makes a 0 of these
+        return _temperatures(name, factor, sizes, row)
+    if lost.any():
+        return _zeroed(name, expected, actual, limit, row) or _temperatures(name, factor, sizes, row)
+    return _proportion(name, expected, actual, row)
+
+
+def _both_positive(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
+    """Where weights have logarithms that can be compared."""
+    return (expected > _SOME) & (actual > 1e-12)
+
+
+def _factor_of_scores(expected: np.ndarray, actual: np.ndarray) -> float | None:
+    """The factor that makes logarithms of the right weights those of what came, up to a constant in each row; None for none."""
+    both = _both_positive(expected, actual)
     if (both.sum(axis=-1) < 2).all():
-        return {}
-    logs = [np.where(both, np.log(np.where(both, one, 1.0)), np.nan) for one in (wanted, got)]
-    a, b = (one - np.nanmean(np.where(both.any(-1, keepdims=True), one, 0.0), axis=-1, keepdims=True) for one in logs)
-    a, b = np.where(both, a, 0.0), np.where(both, b, 0.0)
-    weight = (a * a).sum()
+        return None
+    right, scores = (_centred_logarithms(values, both) for values in (expected, actual))
+    weight = (right * right).sum()
     if weight < 1e-3:
-        return {}
-    factor = (a * b).sum() / weight
-    if np.abs(b - factor * a).max() > _EXACT * (1 + np.abs(b).max()):
-        return {}
-    found = {}
-    if abs(factor) < 1e-3:
-        return {}  # all weights are alike
-    lost = (wanted > 1e-6) & (got == 0)
-    if abs(factor - 1) >= 1e-3 and (factor * np.log(wanted[lost]) > _LEAST).any():
-        return {}  # no factor before a softmax makes a 0 of these
-    if abs(factor - 1) < 1e-3 and lost.any():
-        if np.allclose(got[both], wanted[both], rtol=1e-3):
-            told = f"Where {name} is not 0 it is right, but some weights are 0 that should not be: what sets them to 0?"
-            return {("cut", name): told}
-        if np.allclose(got.sum(axis=-1)[(wanted > 1e-6).any(axis=-1)], 1, atol=10 * limit):
-            told = f"In each row of {name} the weights that are not 0 stand in the right proportion and sum to 1, but some are 0"
-            return {
-                (
-                    "kept",
-                    name,
-                ): f"{told} that should not be: are only some positions kept, and the rest shared out among them?"
-            }
-    if abs(factor - 1) < 1e-3 and not lost.any():
-        if not np.allclose(got[both], wanted[both], rtol=1e-3) and not _ones(got.sum(axis=-1)[both.any(axis=-1)]):
-            total = got.sum(axis=-1)
-            rows = "some rows" if _ones_or_zeros(total).any() else "each row"
-            told = f"In {rows} of {name} the weights that should not be 0 are in the right proportion, but their sum is not 1"
-            counts = (wanted > 0).sum(axis=-1)
-            again = np.allclose(total * counts, 1, atol=1e-2) and np.ptp(counts) > 0
-            late = not got[wanted == 0].any() and (wanted == 0).any() and (got.sum(axis=-1) < 1 + _SUMS).all()
-            hint = (
-                ": did the others take part in the softmax, and become 0 after it, or is there one more factor?"
-                if late
-                else "."
-            )
-            if again:
-                hint = (
-                    ", but 1 over the number of positions that get weight: is there one more division by that number?"
-                )
-            found["proportion", name] = told + hint
-        return found
-    like = f"In each row the weights of {name} stand to each other as if the scores before the softmax were"
-    for label, *cases in named_factors(factor, sizes, 1e-3):
-        hint = ": do powers of 2 stand in the place of powers of e?" if label == "ln 2" else asked(label)
-        told = f"{like} {label} times the right ones{hint}"
-        if label == "−1":
-            told = f"{like} the right ones with the opposite sign."
-        found["temperature", name, label, *cases] = told
-    found["temperature", name, "?"] = f"{like} the right ones times one factor: are they divided by another size?"
-    return found
+        return None
+    factor = (right * scores).sum() / weight
+    if np.abs(scores - factor * right).max() > _EXACT * (1 + np.abs(scores).max()):
+        return None
+    return factor
+
+
+def _centred_logarithms(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Logarithms with a mean of 0 in each row; 0 where they are not known."""
+    logarithms = np.where(known, np.log(np.where(known, weights, 1.0)), np.nan)
+    means = np.nanmean(np.where(known.any(-1, keepdims=True), logarithms, 0.0), axis=-1, keepdims=True)
+    return np.where(known, logarithms - means, 0.0)
+
+
+def _zeroed(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
+    """Of weights some of which are 0: whether the others are right, or share the rest in the right proportion."""
+    both = _both_positive(expected, actual)
+    if np.allclose(actual[both], expected[both], rtol=1e-3):
+        return [Fact(Kind.CUT, name, sentence=words.cut(name))]
+    if np.allclose(actual.sum(axis=-1)[(expected > _SOME).any(axis=-1)], 1, atol=10 * limit):
+        return [Fact(Kind.KEPT, name, sentence=words.kept(name, row=row))]
+    return []
+
+
+def _proportion(name: str, expected: np.ndarray, actual: np.ndarray, row: Row) -> Facts:
+    """Of weights in the right proportion: whether they do not sum to 1, and what they sum to."""
+    both, totals = _both_positive(expected, actual), actual.sum(axis=-1)
+    if np.allclose(actual[both], expected[both], rtol=1e-3) or _ones(totals[both.any(axis=-1)]):
+        return []
+    hidden, counts = expected == 0, (expected > 0).sum(axis=-1)
+    sentence = words.proportion(
+        name,
+        row=row,
+        some=bool(_ones_or_zeros(totals).any()),
+        one_over_count=np.allclose(totals * counts, 1, atol=1e-2) and np.ptp(counts) > 0,
+        hidden_late=hidden.any() and not actual[hidden].any() and (totals < 1 + _SUMS).all(),
+    )
+    return [Fact(Kind.PROPORTION, name, sentence=sentence)]
+
+
+def _temperatures(name: str, factor: float, sizes: dict[str, int], row: Row) -> Facts:
+    """A factor of the scores by all names that it may go by."""
+    named = [
+        Fact(
+            Kind.TEMPERATURE,
+            name,
+            value=label,
+            evidence=evidence,
+            sentence=words.temperature(name, label=label, row=row),
+        )
+        for label, evidence in named_factors(factor, sizes, _ONE_FACTOR)
+    ]
+    return [*named, Fact(Kind.TEMPERATURE, name, value="?", sentence=words.some_temperature(name, row=row))]

@@ -23,7 +23,7 @@ def tolerance(case: DrawnCase, *observations: Observation) -> float:
     )
 
 
-def close(got: np.ndarray, expected: np.ndarray, relative: float, among: str = "") -> np.ndarray:
+def close(actual: np.ndarray, expected: np.ndarray, relative: float, among: str = "") -> np.ndarray:
     """Elementwise closeness, relative to 1 and the expected size; equal infinities and NaNs agree.
 
     Integers, of whatever size, are close to themselves alone: a count that is off by one is another count.
@@ -31,30 +31,30 @@ def close(got: np.ndarray, expected: np.ndarray, relative: float, among: str = "
     Args:
         among: "row" or "all", where the size that counts is the largest in the row (along the last axis), or of all.
     """
-    if got.dtype.kind in "iub" and expected.dtype.kind in "iub":
-        return got == expected
-    if among and got.shape == expected.shape and got.size:
+    if actual.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        return actual == expected
+    if among and actual.shape == expected.shape and actual.size:
         sizes = np.abs(np.where(np.isfinite(expected), expected, 0.0))
         axis = -1 if among == "row" and expected.ndim else None
         with np.errstate(invalid="ignore"):
-            near = np.abs(got - expected) <= relative * (1 + sizes.max(axis=axis, keepdims=True))
-        return near | (got == expected) | (np.isnan(got) & np.isnan(expected))
-    if got.shape == expected.shape and np.isfinite(expected).all():
+            near = np.abs(actual - expected) <= relative * (1 + sizes.max(axis=axis, keepdims=True))
+        return near | (actual == expected) | (np.isnan(actual) & np.isnan(expected))
+    if actual.shape == expected.shape and np.isfinite(expected).all():
         with np.errstate(invalid="ignore"):  # np.isclose says the same, and takes thrice as long
-            return np.abs(got - expected) <= relative + relative * np.abs(expected)
-    return np.isclose(got, expected, rtol=relative, atol=relative, equal_nan=True)
+            return np.abs(actual - expected) <= relative + relative * np.abs(expected)
+    return np.isclose(actual, expected, rtol=relative, atol=relative, equal_nan=True)
 
 
-def clear(case: DrawnCase, expected: Output, got: Output, limit: float) -> bool:
+def clear(case: DrawnCase, expected: Output, actual: Output, limit: float) -> bool:
     """Whether a result that counts as right is so by much: what is wrong by a little may be within tolerance, too."""
-    if case.coarse or got.values is None or expected.values is None or got.values.shape != expected.values.shape:
+    if case.coarse or actual.values is None or expected.values is None or actual.values.shape != expected.values.shape:
         return True
-    return bool(close(got.values, expected.values, limit / CLEARLY).all())
+    return bool(close(actual.values, expected.values, limit / CLEARLY).all())
 
 
-def right_rows(got: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
+def right_rows(actual: np.ndarray, expected: np.ndarray, relative: float) -> np.ndarray:
     """For each row, along the first axis, whether all its numbers are close."""
-    return close(got, expected, relative).reshape(len(got), -1).all(axis=1)
+    return np.asarray(close(actual, expected, relative).reshape(len(actual), -1).all(axis=1))
 
 
 def sketch(values: np.ndarray) -> np.ndarray:
@@ -95,4 +95,4 @@ def extra_gradients(expected: Observation, seen: Observation, scale: float = 0.0
     """The names of inputs and weights that a gradient reaches although none should."""
     none = [name for name, gradient in expected.gradients.items() if gradient is None]
     found = {name: seen.gradients.get(name) for name in none}
-    return [name for name, got in found.items() if got is not None and not np.abs(got).max(initial=0) <= scale]
+    return [name for name, actual in found.items() if actual is not None and not np.abs(actual).max(initial=0) <= scale]

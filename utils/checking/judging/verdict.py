@@ -1,63 +1,95 @@
-"""What came of judging: a verdict for each case, and a result for the exercise."""
+"""What comes of judging: a verdict for each case, and a result for the exercise."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 
-from utils.checking.records import DrawnCase
+import numpy as np
 
-ROBUSTNESS = (
-    0.25  # the share of a part's points for what holds everywhere: types, layouts, sizes, magnitudes, repeated calls
-)
+from utils.checking.judging.problems import Problem
+from utils.checking.records import DrawnCase, FrozenCase, Observation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Verdict:
     """What one case showed.
 
     Attributes:
-        property: what the case examined.
-        part: the part of the exercise whose points depend on it.
-        problem: the kind of failure ("wrong_shape", "exception", ...), None where the case passed.
-        sentence: what was wrong, for a student; empty where the case passed.
-        detail: the numbers that show it; empty for a case that the student may not see.
+        frozen: the case, with what is expected of it and what each misconception gives.
+        observation: what was observed, as it was judged.
+        problem: what is wrong; None where the case passed.
         matches: the misconceptions that would have given just what was observed.
-        compared: the misconceptions that were held against what was observed; of others nothing is known here.
-        silent: those of them that give what is expected here.
         near: the case passed, but not by much: what fails elsewhere may be wrong here too, within tolerance.
-        extreme: the case's numbers are large on purpose.
-        facts: what wrong numbers have in common with the right ones, by key: see `utils.checking.explaining`.
-        case: the case itself, for what is true of all that fail.
-        idea: what failed is the idea, which has the points of its part; else it costs no more than `ROBUSTNESS` of them.
-        undefined: some number of a result or of a gradient is NaN; of what stands for all cases, on any of them.
-        where: of what stands for all cases, what is true of those that fail and of no other, where a misconception needs it.
-        condition: the condition that the case adds to what the author declared; empty for a declared case.
+        misses_idea: what failed is the idea, which has the points of its part; else it costs no more than the share for
+            robustness.
     """
 
-    property: str
-    part: str
-    problem: str | None
-    sentence: str
-    detail: str
-    matches: tuple
-    compared: tuple = ()
-    silent: tuple = ()
-    condition: str = ""
-    facts: Mapping = field(default_factory=dict)
-    extreme: bool = False
+    frozen: FrozenCase
+    observation: Observation
+    problem: Problem | None
+    matches: tuple[str, ...] = ()
     near: bool = False
-    undefined: bool = False
-    where: str = ""
-    case: DrawnCase | None = field(default=None, compare=False, repr=False)
-    idea: bool = False
+    misses_idea: bool = False
 
     @property
     def passed(self) -> bool:
         return self.problem is None
 
+    @property
+    def case(self) -> DrawnCase:
+        return self.frozen.case
+
+    @property
+    def part(self) -> str:
+        """The part of the exercise whose points depend on the case."""
+        return self.case.part
+
+    @property
+    def condition(self) -> str:
+        """The condition that the case adds to what the author declared; empty for a declared case."""
+        return self.case.condition
+
+    @property
+    def extreme(self) -> bool:
+        """Whether the case's numbers are large on purpose."""
+        return self.case.extreme
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether results of the right shape and type hold wrong numbers."""
+        return self.problem is not None and self.problem.of_numbers
+
+    def compared_with(self, misconception: str) -> bool:
+        """Whether the misconception was held against what was observed; of others nothing is known here."""
+        return misconception in self.frozen.mistakes
+
+    def is_silent(self, misconception: str) -> bool:
+        """Whether the misconception gives what is expected here."""
+        return self.compared_with(misconception) and self.frozen.mistakes[misconception] is None
+
+    @cached_property
+    def is_undefined(self) -> bool:
+        """Whether it failed, and some number of a result or of a gradient is NaN."""
+        return not self.passed and has_nan(self.observation)
+
+    @property
+    def property(self) -> str:  # the last one, since its name hides Python's own from here on
+        """What the case examined, in the words of a headline."""
+        return self.case.property
+
+
+def has_nan(observation: Observation) -> bool:
+    """Whether some number of a result, or of a gradient, is NaN."""
+    arrays = [*(one.values for one in observation.outputs), *observation.gradients.values()]
+    return any(one is not None and one.dtype.kind == "f" and bool(np.isnan(one).any()) for one in arrays)
+
 
 @dataclass(frozen=True)
 class Result:
-    """What all cases of an exercise together showed."""
+    """What all cases of an exercise together showed.
+
+    Attributes:
+        relation: names of the facts that were found by comparing numbers, where no misconception explains them.
+    """
 
     exercise: str
     points: float
@@ -65,8 +97,8 @@ class Result:
     problem: str | None
     misconception: str | None
     message: str
-    verdicts: tuple
-    relation: str | None = None  # what was found by comparing numbers, where no misconception explains them
+    verdicts: tuple[Verdict, ...]
+    relation: str | None = None
 
     @property
     def passed(self) -> bool:

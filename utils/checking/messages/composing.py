@@ -1,15 +1,21 @@
 """The message a student reads: what was checked, the sentence about it, the numbers, and where to reread."""
 
-from textwrap import wrap
+from collections.abc import Sequence
+from dataclasses import replace
 
-from utils.checking.messages.conditions import UNDER, UNDER_GRADIENT
-from utils.checking.messages.no_result import CODE
+from utils.checking.explaining.circumstances import Circumstance
+from utils.checking.explaining.explanation import Explanation
+from utils.checking.judging.problems import Problem
+from utils.checking.judging.verdict import Verdict
+from utils.checking.messages.conditions import under
+from utils.checking.messages.describing import describe
+from utils.checking.messages.message import Message, indented
 from utils.checking.records import FrozenExercise
 
 IF_NAN = "{NaN}"  # in a declared sentence: what follows is told only if a result, or a gradient, of the answer is NaN
 
 
-def success(exercise: FrozenExercise, verdicts) -> str:
+def success(exercise: FrozenExercise, verdicts: Sequence[Verdict]) -> str:
     """What a student reads when every case passed."""
     count = len(verdicts)
     message = f"✓ {exercise.name} · {count} properties checked, all hold"
@@ -18,18 +24,21 @@ def success(exercise: FrozenExercise, verdicts) -> str:
     return message
 
 
-def failure(
-    exercise: FrozenExercise, shown, misconception: str | None, points: dict[str, float], unwritten: bool
-) -> str:
-    """What a student reads when a case failed: headline, sentence, numbers, and where to reread."""
-    sentence = _seen(exercise.misconceptions[misconception], shown) if misconception else shown.sentence
-    lines = [f"✗ {exercise.name} · {shown.property}", *_indent(sentence)]
+def failure(exercise: FrozenExercise, explanation: Explanation, points: dict[str, float], unwritten: bool) -> str:
+    """What a student reads when a case failed: headline, sentence, numbers, and where to reread.
+
+    Args:
+        points: those earned, by part.
+        unwritten: something else is not written yet.
+    """
+    shown, message = explanation.shown, _explained(exercise, explanation)
     reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
-    lines += _indent(f"{shown.detail} · {reread}" if shown.detail else reread)
-    if unwritten and shown.problem != "unfinished":
-        lines += _indent("Another part is not written yet: it still raises NotImplementedError.")
+    lines = [f"✗ {exercise.name} · {shown.property}", *message.lines]
+    lines += indented(f"{message.detail} · {reread}" if message.detail else reread)
+    if unwritten and shown.problem is not Problem.UNFINISHED:
+        lines += indented("Another part is not written yet: it still raises NotImplementedError.")
     if any(points.values()):
-        lines += _indent(_account(exercise, points))
+        lines += indented(_account(exercise, points))
     return "\n".join(lines)
 
 
@@ -45,30 +54,29 @@ def _account(exercise: FrozenExercise, points: dict[str, float]) -> str:
     return f"{earned}, for: {', '.join(parts)}"
 
 
-def _seen(sentence: str, shown) -> str:
-    """A declared sentence with where it holds, if not everywhere, and without what it claims of NaN where none came."""
+def _explained(exercise: FrozenExercise, explanation: Explanation) -> Message:
+    """What is said of the case that is shown, with what is behind it where something was found."""
+    described = describe(exercise, explanation.shown)
+    if explanation.misconception:
+        return Message(_declared(exercise, explanation), detail=described.detail)
+    if explanation.called_by:
+        return Message(_called(exercise, explanation.called_by), detail=described.detail)
+    findings = [_found(one.fact.sentence, one.case, one.on_most) for one in explanation.findings]
+    own = [described.sentence] if explanation.beside or not findings else []
+    sentence = " ".join(filter(None, [_boundary(explanation), *own, *findings]))
+    return replace(described, sentence=sentence)
+
+
+def _declared(exercise: FrozenExercise, explanation: Explanation) -> str:
+    """A misconception's sentence with where it holds, if not everywhere, and without what it claims of NaN where none came."""
+    assert explanation.misconception is not None
+    sentence = exercise.misconceptions[explanation.misconception]
     always, _, consequence = sentence.partition(f" {IF_NAN} ")
-    place = hint("", shown.where) if shown.where else ""
-    return " ".join(filter(None, (place, always, consequence if shown.undefined else "")))
+    place = _exactly_where(explanation.where) if explanation.where else ""
+    return " ".join(filter(None, (place, always, consequence if explanation.is_undefined else "")))
 
 
-def related(shown, found: list[str], hint: str) -> str:
-    """The sentence of a verdict with relations in the place of what was seen on one case.
-
-    Args:
-        found: the relations' sentences.
-        hint: what comes before them; see `hint`.
-    """
-    sentence = shown.sentence
-    if found and shown.problem == "not_finite":
-        sentence = f"{sentence} {' '.join(found)}"  # which says where NaN comes from
-    elif found:
-        _, newline, formula = sentence.partition("\n")
-        sentence = " ".join(found) + newline + formula
-    return f"{hint} {sentence}" if hint else sentence
-
-
-def called(exercise: FrozenExercise, by: str) -> str:
+def _called(exercise: FrozenExercise, by: str) -> str:
     """The sentence where results are right but for arguments that come by "position", or by "name"."""
     order = f"{exercise.name}({', '.join(exercise.parameters)})"
     if exercise.is_module:
@@ -81,41 +89,32 @@ def called(exercise: FrozenExercise, by: str) -> str:
     )
 
 
-def hint(
-    under: str, circumstance: str = "", only: bool = False, gradient: bool = False, near_enough: bool = False
-) -> str:
-    """Where code fails, in words.
+def _found(sentence: str, case: str, on_most: bool) -> str:
+    """A fact's sentence, with the cases of which it holds where these are not all."""
+    if case:
+        return f"In the case “{case}”: {sentence}"
+    return f"On most of the inputs on which it fails: {sentence}" if on_most else sentence
 
-    Args:
-        near_enough: whether results that pass are off by a little, too.
-        gradient: whether results are right, and gradients are not.
-        under: the condition under which alone anything fails; empty if ordinary inputs fail too.
-        circumstance: what is true of all that fails, and of nothing that passes.
-        only: whether no other property fails.
-    """
-    if circumstance:
-        return f"In all that was checked here it fails exactly where {circumstance}."
-    if only:
+
+def _boundary(explanation: Explanation) -> str:
+    """Where code fails, in words; empty where that tells nothing."""
+    boundary, problem = explanation.boundary, explanation.shown.problem
+    if boundary.circumstance:
+        return _exactly_where(boundary.circumstance)
+    if boundary.only:
         return "All else that was checked holds; only this does not."
-    told = UNDER_GRADIENT.get(under, "") if gradient else UNDER.get(under, "")
-    return told.replace("the right result;", "a result that is near enough;") if near_enough else told
+    return under(boundary.condition, problem is not None and problem.of_gradients, near_enough=boundary.near_enough)
 
 
-def unjudged(name: str, shown) -> str:
+def _exactly_where(circumstance: Circumstance) -> str:
+    return f"In all that was checked here it fails exactly where {circumstance.words}."
+
+
+def unjudged(name: str, message: Message) -> str:
     """What a student reads of an exercise that grading itself could not run."""
-    return "\n".join([f"? {name} · to be marked by hand", *_indent(shown.sentence)])
+    return "\n".join([f"? {name} · to be marked by hand", *message.lines])
 
 
 def continued(message: str, sentence: str) -> str:
     """A message with another sentence below it."""
-    return "\n".join([message, *_indent(sentence)])
-
-
-def _indent(text: str) -> list[str]:
-    """Lines of at most 80 characters; a quoted line of code stays whole."""
-    wrapped = []
-    for line in text.splitlines():
-        wrapped += (
-            ["  " + line] if line.startswith(CODE) else wrap(line, 80, initial_indent="  ", subsequent_indent="  ")
-        )
-    return wrapped
+    return "\n".join([message, *indented(sentence)])

@@ -1,20 +1,27 @@
 """What a sentence about a problem can speak of: the exercise, the case, what was expected and what came."""
 
+from collections.abc import Iterator
+
+from utils.checking.judging.verdict import Verdict
 from utils.checking.messages.shapes import symbolic
-from utils.checking.records import FrozenCase, FrozenExercise, Observation
+from utils.checking.records import DrawnCase, Failure, FrozenExercise, Observation, Output
 
 
 class Context:
-    """One case of an exercise as it was judged; `reveal` says whether its numbers may be shown."""
+    """One case of an exercise as it was judged."""
 
-    def __init__(self, exercise: FrozenExercise, frozen: FrozenCase, seen: Observation, reveal: bool):
-        self.exercise, self.case, self.expected, self.seen, self.reveal = (
-            exercise,
-            frozen.case,
-            frozen.expected,
-            seen,
-            reveal,
-        )
+    def __init__(self, exercise: FrozenExercise, verdict: Verdict):
+        self.exercise = exercise
+        self.case: DrawnCase = verdict.case
+        self.expected: Observation = verdict.frozen.expected
+        self.observation: Observation = verdict.observation
+        self.may_show_numbers = not exercise.is_hidden and not verdict.frozen.units
+
+    @property
+    def failure(self) -> Failure:
+        """Why no output came, for sentences about that."""
+        assert self.observation.failure is not None
+        return self.observation.failure
 
     @property
     def returns(self) -> str:
@@ -31,13 +38,12 @@ class Context:
         sizes = self.case.sizes
         if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
             sizes = dict(zip(own, expected))
-        sizes = {
-            symbol: sizes[symbol] for symbol in (*own, *sizes) if symbol in sizes
-        }  # where sizes coincide, its own count
+        # where sizes coincide, its own count
+        sizes = {symbol: sizes[symbol] for symbol in (*own, *sizes) if symbol in sizes}
         text = symbolic(shape, sizes, tuple(own))
-        return f"{text} = {list(shape)}" if self.reveal and text != str(list(shape)) else text
+        return f"{text} = {list(shape)}" if self.may_show_numbers and text != str(list(shape)) else text
 
-    def pairs(self):
-        """(name, expected output, received output), for every output."""
+    def pairs(self) -> Iterator[tuple[str, Output, Output]]:
+        """(name, expected output, actual output), for every output."""
         names = [name for name, _ in self.exercise.outputs]
-        return zip(names, self.expected.outputs, self.seen.outputs)
+        return zip(names, self.expected.outputs, self.observation.outputs)

@@ -205,38 +205,45 @@ _LINES = (  # what the line must look like, a phrase of the error's text, and wh
 )
 
 
-def hint(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
-    """A line to put below an exception, or nothing. `sizes` are the case's symbols, `constructor` the arguments of __init__."""
-    named = re.search(r"name '(\w+)' is not defined|has no attribute '(\w+)'", failure.text)
-    name = named and (named[1] or named[2])
+def advice(failure: Failure, sizes: dict, constructor: tuple = ()) -> str:
+    """What an exception usually comes from; empty where that is not known.
+
+    Args:
+        sizes: those of the case's axes, by symbol.
+        constructor: the arguments of __init__.
+    """
+    missing = re.search(r"name '(\w+)' is not defined|has no attribute '(\w+)'", failure.text)
+    name = missing and (missing[1] or missing[2])
     if name in constructor:
-        return f"\n{name} is an argument of __init__; what forward needs of it is kept there: self.{name} = {name}."
+        return f"{name} is an argument of __init__; what forward needs of it is kept there: self.{name} = {name}."
     for code, phrase, meaning in _LINES:
         if re.search(code, failure.line) and phrase in failure.text:
-            return f"\n{meaning}"
+            return meaning
     for phrases, meaning in _HINTS:
         if any(phrase in failure.text for phrase in phrases):
-            return f"\n{meaning}"
+            return meaning
     symbols = [symbol for symbol in sizes if f"'{symbol}'" in failure.text]
     if failure.type == "NameError" and symbols:
-        return f"\n{symbols[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."
-    if failure.type == "AttributeError" and named and name and f".{name}" in failure.line:
-        return f"\nWhat stands before .{name} has nothing of that name: is it another kind of object than this line expects?"
+        return f"{symbols[0]} is a name for a size, not a variable: read it from a tensor, such as X.shape[-1] for its width."
+    if failure.type == "AttributeError" and name and f".{name}" in failure.line:
+        return (
+            f"What stands before .{name} has nothing of that name: is it another kind of object than this line expects?"
+        )
     if failure.type == "NameError":
-        return "\nA name is used that nothing defines at this point: a typing slip, or a variable of another cell."
+        return "A name is used that nothing defines at this point: a typing slip, or a variable of another cell."
     return ""
 
 
-def integers(wanted: str, dtype: str) -> str:
-    """The rest of a sentence where integers, or truth values, of type `wanted` were asked for and others came."""
-    if wanted == "torch.bool":
+def integers(expected: str, actual: str) -> str:
+    """The rest of a sentence where integers, or truth values, of one type were asked for and others came."""
+    if expected == "torch.bool":
         return "it should hold True and False, torch.bool, as a comparison gives them."
-    if wanted == "torch.uint8":
-        return f"it should hold bytes, integers from 0 to 255, of type {wanted}."
-    asked = f"it should hold integers (counts, positions, token ids), of type {wanted}."
-    if dtype == "torch.bool":
+    if expected == "torch.uint8":
+        return f"it should hold bytes, integers from 0 to 255, of type {expected}."
+    asked = f"it should hold integers (counts, positions, token ids), of type {expected}."
+    if actual == "torch.bool":
         return f"{asked} Is it a comparison?"
-    if "float" in dtype:
+    if "float" in actual:
         return (
             f"{asked} /, a root, .float(), zeros or ones without dtype=, and .to() another type make numbers with a"
             " fraction."

@@ -12,10 +12,10 @@ def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
         left[symbol] -= 1
     written = []
     for size in shape[: len(shape) - len(last)]:
-        symbol = next((one for one in sizes if sizes[one] == size and left[one] > 0), None)
-        written.append(symbol or str(size))
-        if symbol:
-            left[symbol] -= 1
+        fitting = next((symbol for symbol in sizes if sizes[symbol] == size and left[symbol] > 0), None)
+        written.append(fitting or str(size))
+        if fitting:
+            left[fitting] -= 1
     return "[" + ", ".join([*written, *last]) + "]"
 
 

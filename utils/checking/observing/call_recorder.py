@@ -6,6 +6,7 @@ import weakref
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -33,7 +34,7 @@ class Notes:
         """What was called; the names are made here, since a check may call a million times."""
         return {*map(_name, self.called), *(one.overloadpacket.__name__ for one in self.dispatched.values())}
 
-    def take(self, result, view: bool) -> None:
+    def take(self, result: object, view: bool) -> None:
         for one in result if isinstance(result, (tuple, list)) else (result,):
             if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.device.type != "meta":
                 entries = min(one.numel(), one.untyped_storage().nbytes() // one.element_size())
@@ -73,10 +74,10 @@ class _Functions(TorchFunctionMode):
         return function(*args, **kwargs) if kwargs else function(*args)
 
 
-def _name(function) -> str:
+def _name(function: Any) -> str:
     """A function's name; "requires_grad =" where that property is set."""
     name = getattr(function, "__name__", "") or str(function)
-    return f"{function.__self__.__name__} =" if name == "__set__" else name
+    return f"{function.__self__.__name__} =" if name == "__set__" else name  # the setter of a property
 
 
 class _Dispatched(DispatchMode):
@@ -96,7 +97,7 @@ class _Dispatched(DispatchMode):
 
 
 @cache  # a schema is read from C++ anew each time
-def _gives_a_view(function) -> bool:
+def _gives_a_view(function: torch._ops.OpOverload) -> bool:
     """Whether a result shares the memory of an argument and is not written: transpose, not add_."""
     return any(one.alias_info is not None and not one.alias_info.is_write for one in function._schema.returns)
 

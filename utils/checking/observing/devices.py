@@ -3,8 +3,10 @@
 Each holds its numbers on the CPU, so that whatever asks for them (`.tolist()`, `.item()`, a branch, a Boolean index) gets them.
 """
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain
+from typing import Any
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -20,13 +22,24 @@ _PACKING = "aten::_pack_padded_sequence"  # takes lengths on the CPU, and gives 
 _ATTENTION = "aten::_fused_sdp_choice"  # which way to compute attention; 0, the plain one, is right on any device
 
 
+Device = torch.device | str
+
+
 class There(torch.Tensor):
     """A tensor that says it is on the other device; `numbers` are its numbers, on the CPU."""
 
+    numbers: torch.Tensor
+
     @staticmethod
-    def __new__(cls, numbers: torch.Tensor):
-        layout = {"strides": numbers.stride(), "storage_offset": numbers.storage_offset(), "dtype": numbers.dtype}
-        made = torch.Tensor._make_wrapper_subclass(cls, numbers.size(), **layout, device=THERE)
+    def __new__(cls, numbers: torch.Tensor) -> "There":
+        made = torch.Tensor._make_wrapper_subclass(
+            cls,
+            numbers.size(),
+            strides=numbers.stride(),
+            storage_offset=numbers.storage_offset(),
+            dtype=numbers.dtype,
+            device=torch.device(THERE),
+        )
         made.numbers = numbers
         return made
 
@@ -39,12 +52,12 @@ class There(torch.Tensor):
         return torch._C._disabled_torch_function_impl(func, types, args, kwargs or {})
 
     @classmethod
-    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):  # type: ignore[override]  # torch's is a static one
         raise RuntimeError(f"{func._schema.name} was called outside the other device")
 
 
 @contextmanager
-def other_device(double: bool = True):
+def other_device(double: bool = True) -> Iterator[None]:
     """Within it, torch's device "meta" computes, and an operation on tensors of two devices is an error, as with a GPU.
 
     What a GPU allows is allowed: numbers without axes and indices on the CPU, and copies from one device to the other.
@@ -114,7 +127,7 @@ def _tensors(values: tuple) -> list[torch.Tensor]:
     return [one for one in chain(values, *lists) if isinstance(one, torch.Tensor)]
 
 
-def _each(change, value):
+def _each(change: Callable, value: Any) -> Any:
     """An argument or a result, changed, or each one that is listed in it; much faster than torch's way through any tree."""
     return type(value)(_each(change, one) for one in value) if type(value) in (list, tuple) else change(value)
 
@@ -127,11 +140,11 @@ def _may_meet(name: str, given: list) -> bool:
     return not here
 
 
-def _numbers(value):
+def _numbers(value: Any) -> Any:
     return value.numbers if isinstance(value, There) else value
 
 
-def _moved(value, known: dict):
+def _moved(value: Any, known: dict) -> Any:
     """A result on the other device; what was changed in place is the tensor that it was."""
     if not isinstance(value, torch.Tensor):
         return value

@@ -6,8 +6,10 @@ import re
 import site
 import sys
 import sysconfig
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import TypeVar
 
 import utils
 from utils.checking import toy_models, toy_networks
@@ -20,6 +22,9 @@ _LIBRARIES += utils.__path__  # the kit is no student's code either
 _NOT_THEIRS = tuple({os.path.join(path, "") for one in _LIBRARIES for path in (one, os.path.realpath(one))})
 
 
+Result = TypeVar("Result")
+
+
 class Failed(Exception):
     """A stage that failed; `failure` tells how."""
 
@@ -27,7 +32,7 @@ class Failed(Exception):
         self.failure = failure
 
 
-def at_stage(stage: str, action):
+def at_stage(stage: str, action: Callable[[], Result]) -> Result:
     """What `action` gives.
 
     Raises:

@@ -2,22 +2,23 @@
 
 import inspect
 import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from copy import deepcopy
 from dataclasses import replace
+from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
-from utils.checking import toy_models
 from utils.checking.observing.call_recorder import WatchedCalls
-from utils.checking.observing.devices import EXPECTED, THERE, other_device
+from utils.checking.observing.devices import EXPECTED, THERE, Device, other_device
 from utils.checking.observing.failures import Failed, at_stage, error_text
+from utils.checking.observing.inputs import inputs_of, real_type
 from utils.checking.observing.other_numbers import another, shortened
 from utils.checking.observing.outputs import alike, kind_of, numbers_of, outputs_of, plain_result
 from utils.checking.observing.surroundings import undisturbed
-from utils.checking.records import UNDECIDED, DrawnCase, Failure, Helper, Observation
+from utils.checking.records import UNDECIDED, DrawnCase, Failure, Observation
 from utils.checking.toy_networks import ToyNetwork
 from utils.device import computes
 
@@ -25,7 +26,7 @@ SLOW = 1.0  # seconds; a call slower than this is not repeated
 
 
 def observe(
-    student_object,
+    student_object: Any,
     case: DrawnCase,
     device: torch.device | str = "cpu",
     trusted: bool = False,
@@ -67,7 +68,9 @@ def _stays(seen: Observation) -> bool:
     return not seen.failure and not seen.backward and all(output.device in ("", "cpu") for output in seen.outputs)
 
 
-def _reproducibly(student_object, case: DrawnCase, device, trusted: bool, watched: bool = False) -> Observation:
+def _reproducibly(
+    student_object: Any, case: DrawnCase, device: Device, trusted: bool, watched: bool = False
+) -> Observation:
     with undisturbed(), _seeded(device), torch.enable_grad():
         return _observe(student_object, case, device, trusted, watched)
 
@@ -83,7 +86,7 @@ def _agree(here: Observation, there: Observation) -> bool:
 
 
 @contextmanager
-def _seeded(device):
+def _seeded(device: Device) -> Iterator[None]:
     """Random numbers of the CPU and of a GPU begin anew within, and go on as before behind it."""
     gpus = [device] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
@@ -93,13 +96,13 @@ def _seeded(device):
         yield
 
 
-def _observe(student_object, case: DrawnCase, device, trusted: bool, watched: bool = False) -> Observation:
+def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool, watched: bool = False) -> Observation:
     if case.elsewhere:
         return _observe_elsewhere(student_object, case)
     try:
         again, stumbled, earlier = (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device)
         target, parameters = _target(student_object, case, device)
-        inputs = _inputs(case, device)
+        inputs = inputs_of(case, device)
         if case.gradient:
             for _, tensor in _tensors(inputs):
                 if tensor.is_floating_point():
@@ -121,10 +124,10 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool, watched: bo
             bool(case.gradient) and not _observe(student_object, replace(case, gradient=()), device, True).failure
         )
         return Observation(failure=failed.failure, device=torch.device(device).type, asked_only=asked_only)
-    watched = {**inputs, **parameters}
-    changed = [name for name, before in pristine.items() if _changed(watched[name], before, asked[name])]
+    given = {**inputs, **parameters}
+    changed = [name for name, before in pristine.items() if _changed(given[name], before, asked[name])]
     changed += [name for name, before in lists.items() if inputs[name] != before] + other
-    gradients, backward = _gradients(result, {**watched, **learned}, case.gradient) if case.gradient else ({}, "")
+    gradients, backward = _gradients(result, {**given, **learned}, case.gradient) if case.gradient else ({}, "")
     weights = [name for name, one in {**parameters, **learned}.items() if one.requires_grad]
     return Observation(
         structure=kind_of(result),
@@ -142,25 +145,25 @@ def _observe(student_object, case: DrawnCase, device, trusted: bool, watched: bo
     )
 
 
-def _asked(result) -> tuple:
+def _asked(result: Any) -> tuple:
     """What a network that was given out and comes back says when it is asked, and its parameters; any other result as it is."""
     if not isinstance(result, ToyNetwork):
         return result, {}
     return plain_result(at_stage("call", result.answer)), dict(result.named_parameters())
 
 
-def _not_returned(result, inputs: dict) -> list[str]:
+def _not_returned(result: object, inputs: dict) -> list[str]:
     """The names of networks that were given and should have come back, if what came back is another network."""
     given = {name: value for name, value in inputs.items() if isinstance(value, ToyNetwork)}
     other = isinstance(result, ToyNetwork) and not any(result is one for one in given.values())
     return [*given] if other else []
 
 
-def _starts(student_object, case: DrawnCase) -> dict[str, str]:
+def _starts(student_object: Any, case: DrawnCase) -> dict[str, str]:
     """What the parameters that `case.starts` names hold in a new module: "zeros", "equal" numbers, or "different" ones."""
     if not case.starts:
         return {}
-    module = at_stage("constructor", lambda: _call(student_object, case.build, case.by))
+    module = at_stage("constructor", lambda: _call(student_object, case.build or {}, case.by))
     parameters = {name: one.detach() for name, one in module.named_parameters() if name in case.starts.split()}
     kinds = {name: "equal" if (one == one.flatten()[0]).all() else "different" for name, one in parameters.items()}
     return {name: kind if parameters[name].any() else "zeros" for name, kind in kinds.items()}
@@ -172,7 +175,7 @@ def _changed(tensor: torch.Tensor, before: torch.Tensor, asked: bool) -> bool:
     return other or tensor.is_leaf and tensor.grad is not None
 
 
-def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
+def _observe_elsewhere(student_object: Any, case: DrawnCase) -> Observation:
     """What the object gives where its inputs are on another device, and whether it mixes tensors of that and the CPU.
 
     What ends in an error that a GPU would not raise stays undecided.
@@ -180,14 +183,14 @@ def _observe_elsewhere(student_object, case: DrawnCase) -> Observation:
     try:
         with other_device():
             target, _ = _target(student_object, case, THERE)
-            result, _ = _asked(plain_result(at_stage("call", lambda: _call(target, _inputs(case, THERE)))))
+            result, _ = _asked(plain_result(at_stage("call", lambda: _call(target, inputs_of(case, THERE)))))
     except Failed as failed:
         apart = EXPECTED in failed.failure.text
         return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device=THERE)
     return Observation(structure=kind_of(result), outputs=outputs_of(result), device=THERE)
 
 
-def _rehearse(student_object, case: DrawnCase, device) -> tuple:
+def _rehearse(student_object: Any, case: DrawnCase, device: Device) -> tuple:
     """Calls the object once on other numbers, weights too, so that whatever it keeps from call to call is stale by the next.
 
     Returns:
@@ -202,7 +205,7 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
             for parameter in {id(one): one for one in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
         result, _ = _asked(
-            plain_result(at_stage("call", lambda: _call(target, _inputs(replace(case, inputs=others), device))))
+            plain_result(at_stage("call", lambda: _call(target, inputs_of(replace(case, inputs=others), device))))
         )
         if parameters:
             at_stage("weights", lambda: _inject(target, _parameters(target), case, device))
@@ -213,32 +216,33 @@ def _rehearse(student_object, case: DrawnCase, device) -> tuple:
     return (target if case.build is not None else False), None, (result, deepcopy(outputs_of(result)))
 
 
-def _repetitions(student_object, target, case: DrawnCase, device) -> list:
+def _repetitions(student_object: Any, target: Callable, case: DrawnCase, device: Device) -> list:
     """What another call gives, and one after a call on fewer positions; None where that fails, as the first did not."""
 
     def again() -> tuple:
-        return outputs_of(_asked(at_stage("call", lambda: _call(target, _inputs(case, device))))[0])
+        return outputs_of(_asked(at_stage("call", lambda: _call(target, inputs_of(case, device))))[0])
 
     found = [again()]
     fewer = replace(case, inputs=shortened(case))
     target, _ = _target(student_object, case, device)
     with suppress(Failed):  # what this gives is not looked at: there may be no right way to shorten inputs
-        at_stage("call", lambda: _call(target, _inputs(fewer, device)))
+        at_stage("call", lambda: _call(target, inputs_of(fewer, device)))
     try:
         return [*found, again()]
     except Failed:
         return [*found, None]
 
 
-def _target(student_object, case: DrawnCase, device):
+def _target(student_object: Any, case: DrawnCase, device: Device) -> tuple[Any, dict[str, torch.Tensor]]:
     """The callable that takes the inputs, and its named parameters."""
-    if case.build is None:
+    build = case.build
+    if build is None:
         if not callable(student_object):
             raise Failed(Failure("signature", "not_callable", kind_of(student_object)))
         return student_object, {}
     if not (isinstance(student_object, type) and issubclass(student_object, nn.Module)):
         raise Failed(Failure("signature", "not_a_module", kind_of(student_object)))
-    module = at_stage("constructor", lambda: _call(student_object, case.build, case.by))
+    module = at_stage("constructor", lambda: _call(student_object, build, case.by))
     if "_parameters" not in vars(module):
         raise Failed(Failure("constructor", "no_super_init"))
     if getattr(module.forward, "__func__", None) is nn.Module.forward:
@@ -269,9 +273,9 @@ def _parameters(module: nn.Module) -> dict:
     return dict(module.named_parameters(remove_duplicate=False))
 
 
-def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device) -> tuple:
+def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device: Device) -> tuple:
     """The module with the case's weights, and these by name."""
-    dtype = next((_real(weight, case.precision, device) for weight in case.weights.values()), None)
+    dtype = next((real_type(weight, case.precision, device) for weight in case.weights.values()), None)
     given = {(one.device, one.dtype): one for one in (*parameters.values(), *module.buffers())}  # one of each kind
     if not all(_is_there(one, device, dtype) for one in given.values()):
         module.to(device=device, dtype=dtype)
@@ -283,13 +287,13 @@ def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device) -> tup
     return module, {name: parameters[name] for name in case.weights}
 
 
-def _is_there(tensor: torch.Tensor, device, dtype: torch.dtype | None) -> bool:
+def _is_there(tensor: torch.Tensor, device: Device, dtype: torch.dtype | None) -> bool:
     """Whether `nn.Module.to` would leave the tensor as it is."""
     other = dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype != dtype
     return not other and tensor.device == torch.device(device)
 
 
-def _call(target, arguments: dict, by: str = ""):
+def _call(target: Callable, arguments: dict, by: str = "") -> Any:
     """Calls in the asked order, or by name where the object takes the asked names in another order or by name only.
 
     With `by` the arguments are given in that way and in no other, as far as the names are those that are asked for.
@@ -324,7 +328,7 @@ def _written(parameters: list) -> list[str]:
     return written
 
 
-def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
+def _binds(signature: inspect.Signature, *arguments: Any, **named: Any) -> bool:
     try:
         signature.bind(*arguments, **named)
     except TypeError:
@@ -332,54 +336,11 @@ def _binds(signature: inspect.Signature, *arguments, **named) -> bool:
     return True
 
 
-def _inputs(case: DrawnCase, device) -> dict:
-    return {name: _input(value, device, case) for name, value in case.inputs.items()}
-
-
-def _input(value, device, case: DrawnCase):
-    if isinstance(value, Helper):
-        return toy_models.build(value, lambda array: _tensor(array, device, case.precision))
-    if isinstance(value, list):
-        return [*value]  # what is done to it reaches no other call
-    return _laid_out(_tensor(value, device, case.precision), case.layout) if isinstance(value, np.ndarray) else value
-
-
-def _tensor(array: np.ndarray, device, precision: str = "") -> torch.Tensor:
-    if array.dtype.kind != "f":
-        return torch.from_numpy(array.copy()).to(device)
-    return torch.from_numpy(array.copy()).to(dtype=_real(array, precision, device)).to(device)
-
-
-def _real(array: np.ndarray, precision: str, device) -> torch.dtype:
-    """The type in which an array of numbers with a fraction arrives."""
-    asked = getattr(torch, precision) if precision else torch.from_numpy(array).dtype
-    return (
-        torch.float32 if asked == torch.float64 and torch.device(device).type == "mps" else asked
-    )  # which has no double
-
-
-def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
-    """The same numbers, lying otherwise in memory."""
-    if not layout or not tensor.ndim:
-        return tensor
-    if layout == "expanded":
-        first = tensor[:1]
-        return first.clone().expand_as(tensor) if torch.equal(first.expand_as(tensor), tensor) else tensor
-    if layout == "transposed" and tensor.ndim > 1:
-        return tensor.mT.contiguous().mT
-    if layout == "permuted" and tensor.ndim > 1:
-        return tensor.movedim(0, -1).contiguous().movedim(-1, 0)
-    wide = tensor
-    for axis in range(tensor.ndim):  # each number twice, so that nothing in the gaps is out of the ordinary
-        wide = wide.repeat_interleave(2, dim=axis)
-    return wide[(slice(None, None, 2),) * tensor.ndim]
-
-
-def _tensors(values: dict):
+def _tensors(values: dict) -> list[tuple[str, torch.Tensor]]:
     return [(name, value) for name, value in values.items() if isinstance(value, torch.Tensor)]
 
 
-def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
+def _gradients(result: Any, watched: dict, places: tuple) -> tuple[dict, str]:
     """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error.
 
     What is frozen, or reached by none, has the gradient None.
@@ -387,7 +348,7 @@ def _gradients(result, watched: dict, places: tuple) -> tuple[dict, str]:
     items = result if isinstance(result, (tuple, list)) else (result,)
     reals = {name: value for name, value in _tensors(watched) if value.is_floating_point()}
     leaves = {name: value for name, value in reals.items() if value.requires_grad}
-    total = 0.0
+    total: torch.Tensor | float = 0.0
     try:
         for index, item in enumerate(items):
             if index in places and isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:

@@ -1,13 +1,14 @@
 """Other inputs than a case's, for calls before the one that counts: other numbers of the same form, and fewer positions."""
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from utils.checking.records import DrawnCase, Helper
 
 
-def another(value, turn: bool = False):
+def another(value: Any, turn: bool = False) -> Any:
     """Other numbers of the same shape and type, in the place of an array; a helper of others that has no limit.
 
     With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
@@ -29,7 +30,7 @@ def shortened(case: DrawnCase) -> dict:
     return {name: _cut(value, axes.get(name, []), {*case.sizes} - fixed) for name, value in case.inputs.items()}
 
 
-def _cut(value, axes: list, free: set):
+def _cut(value: Any, axes: list, free: set) -> Any:
     if not isinstance(value, np.ndarray) or value.ndim != len(axes):
         return value
     return value[tuple(slice(0, size - (axis in free)) for axis, size in zip(axes, value.shape))].copy()

@@ -1,5 +1,7 @@
 """What came back from a call, as plain data: kinds, types, shapes and numbers."""
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import nn
@@ -9,7 +11,7 @@ from utils.checking.observing.failures import at_stage
 from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, Output
 
 
-def plain_result(result):
+def plain_result(result: Any) -> Any:
     """A result whose tensors are torch's own: what a subclass puts off until it is read, it does here, and is watched."""
     if isinstance(result, (tuple, list)):
         return (
@@ -22,20 +24,20 @@ def plain_result(result):
     return result
 
 
-def kind_of(value) -> str:
+def kind_of(value: object) -> str:
     """What a value is, with subclasses (a named tuple, a parameter) taken for what they extend."""
     if isinstance(value, torch.Tensor):
         return "tensor"
     return next((kind.__name__ for kind in (tuple, list) if isinstance(value, kind)), type(value).__name__)
 
 
-def outputs_of(result) -> tuple:
+def outputs_of(result: object) -> tuple:
     """Each thing that was returned, in order; all but the first few are left out."""
     items = result if isinstance(result, (tuple, list)) else (result,)
     return tuple(_output(item) for item in items[:MAX_OUTPUTS])
 
 
-def _output(value) -> Output:
+def _output(value: object) -> Output:
     if isinstance(value, torch.Tensor):
         try:
             plain = value if type(value) is There else torch.Tensor.detach(value).as_subclass(torch.Tensor)

@@ -4,6 +4,7 @@ import errno
 import os
 import re
 import sysconfig
+from types import FrameType
 
 CONFINED = "confined"  # a library was refused what it needs by itself: the kit's fault
 NOT_ALLOWED = "not_allowed"  # the code asked for what grading forbids on purpose
@@ -36,7 +37,8 @@ def refusal(error: BaseException, line: str = "") -> str:
 
 
 def _of_chain(error: BaseException, line: str) -> str:
-    one, found = error, ""
+    found = ""
+    one: BaseException | None = error
     for _ in range(_LONGEST):
         if one is None or found:
             break
@@ -66,9 +68,10 @@ def _of_system(error: OSError, line: str) -> str:
     return CONFINED if by_package and (not path or of_machine and path not in line) else NOT_ALLOWED
 
 
-def _called(error: BaseException) -> list:
+def _called(error: BaseException) -> list[FrameType]:
     """The frames of libraries that the author's innermost line had called when it came to the error."""
-    found, trace = [], error.__traceback__
+    found: list[FrameType] = []
+    trace = error.__traceback__
     while trace is not None:
         place = trace.tb_frame.f_code.co_filename
         found = [*found, trace.tb_frame] if place.startswith(_LIBRARIES) else []

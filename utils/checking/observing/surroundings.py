@@ -2,11 +2,15 @@
 
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
+from typing import TypeVar
 
 import numpy as np
 import torch
 from torch.utils import _device
+
+Setting = TypeVar("Setting")
 
 USUAL = torch.float32  # the type of new numbers with a fraction
 EXACT = "highest"  # how float32 matrices are multiplied: as float32
@@ -31,7 +35,7 @@ def undisturbed():
         yield
 
 
-def _default(stack: ExitStack, now, usual, choose) -> None:
+def _default(stack: ExitStack, now: Setting, usual: Setting, choose: Callable[[Setting], object]) -> None:
     if now != usual:
         choose(usual)
         stack.callback(choose, now)

@@ -1,19 +1,13 @@
 """The form in which an exercise with its frozen numbers lies in a file: what stands in several places is written once."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from utils.checking.records import (
-    FrozenCase,
-    FrozenExercise,
-    Observation,
-    pack,
-    unpack_array,
-    unpack_case,
-    unpack_observation,
-    unpack_value,
-)
+from utils.checking.packs.packing import pack, unpack_case, unpack_observation, unpack_value
+from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
 
 def tabulate_mistakes(packed: dict, names: list[str]) -> dict:
@@ -80,7 +74,7 @@ def spread_arrays(data: dict) -> dict:
     return _each_array({name: value for name, value in data.items() if name != "shared"}, bring)
 
 
-def _each_array(value, change):
+def _each_array(value: Any, change: Callable) -> Any:
     if isinstance(value, dict):
         if "array" in value:
             return change(value)
@@ -95,7 +89,7 @@ def unpack_exercise(data: dict) -> FrozenExercise:
     cases = []
     for item in data["cases"]:
         expected = unpack_observation(item["expected"])
-        units = tuple(map(unpack_array, item.get("units", ())))
+        units = tuple(np.asarray(unpack_value(one)) for one in item.get("units", ()))
         cases.append(FrozenCase(unpack_case(item["case"]), expected, _mistakes(item, expected, names), units))
     rest = {
         name: tuple(data.get(name, ()))

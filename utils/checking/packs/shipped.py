@@ -14,7 +14,8 @@ def index() -> tuple[dict[str, Path], list[Path]]:
 
     A notebook checks exercises of one unit: what the other units' files hold is not read.
     """
-    packs, unreadable = {}, []
+    packs: dict[str, Path] = {}
+    unreadable: list[Path] = []
     for file in sorted(PACKS.glob("*.json")):
         try:
             with file.open(encoding="utf-8") as opened:

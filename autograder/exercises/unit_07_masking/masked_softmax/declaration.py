@@ -9,7 +9,8 @@ from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
 from autograder.bank.families.attention import FUSED
-from autograder.exercises.unit_07_masking.common import empty_rows, random_mask
+from autograder.bank.families.masks import random_mask
+from autograder.exercises.unit_07_masking._shared import empty_rows
 
 ALLOWED, EMPTY = "allowed keys", "empty rows"
 HUGE = 1e30

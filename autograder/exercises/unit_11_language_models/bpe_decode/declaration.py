@@ -6,7 +6,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_11_language_models.byte_pairs import drawn_merges, spelled
+from autograder.exercises.unit_11_language_models._shared import drawn_merges, spelled
 
 
 def _drawn(inputs, sizes, rng):

@@ -4,6 +4,7 @@ from collections import deque
 
 from torch.nn.utils.rnn import pad_sequence
 
+from autograder.exercises.unit_11_language_models._shared import in_letters
 from autograder.exercises.unit_11_language_models.bpe_decode.declaration import (
     _each,
     _letters,
@@ -11,7 +12,6 @@ from autograder.exercises.unit_11_language_models.bpe_decode.declaration import 
     bpe_decode,
 )
 from autograder.exercises.unit_11_language_models.bpe_decode.depth import _once
-from autograder.exercises.unit_11_language_models.byte_pairs import in_letters
 
 
 @bpe_decode.misconception

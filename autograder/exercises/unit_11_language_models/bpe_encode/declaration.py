@@ -6,7 +6,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_11_language_models.byte_pairs import drawn_merges, in_letters, spelled
+from autograder.exercises.unit_11_language_models._shared import drawn_merges, in_letters, spelled
 
 ODD = 0.3  # how often a drawn text goes on with any letter, where else the letters of some token follow
 

@@ -1,5 +1,6 @@
 """Exercise 2 again: mistakes in which pair is merged first, and in what a merge goes on from."""
 
+from autograder.exercises.unit_11_language_models._shared import in_letters
 from autograder.exercises.unit_11_language_models.bpe_encode.declaration import (
     _applied,
     _known,
@@ -7,7 +8,6 @@ from autograder.exercises.unit_11_language_models.bpe_encode.declaration import 
     _tensor,
     bpe_encode,
 )
-from autograder.exercises.unit_11_language_models.byte_pairs import in_letters
 
 
 @bpe_encode.misconception

@@ -6,7 +6,7 @@ from jaxtyping import Float, UInt8
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
-from autograder.exercises.unit_15_lora.quantised_blocks import INTEGERS, NF4, apart, drawn_code
+from autograder.exercises.unit_15_lora._shared import INTEGERS, NF4, apart, drawn_code
 
 SMALLER = 0.01  # a row than the one before
 

@@ -2,7 +2,7 @@
 
 import torch
 
-from autograder.exercises.unit_15_lora.quantised_blocks import NF4
+from autograder.exercises.unit_15_lora._shared import NF4
 from autograder.exercises.unit_15_lora.quantize_blocks.declaration import _blocks, _nearest, _quantised, quantize_blocks
 
 

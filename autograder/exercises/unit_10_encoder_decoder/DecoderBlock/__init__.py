@@ -1,0 +1,1 @@
+"""The exercise DecoderBlock: its declaration, and its mistakes in how it is wired."""

@@ -1,1 +1,0 @@
-"""The exercise distillation_loss: its declaration, and its mistakes about the teacher."""

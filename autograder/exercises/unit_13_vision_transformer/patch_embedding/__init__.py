@@ -1,1 +1,0 @@
-"""The exercise PatchEmbedding: its declaration, and its mistakes."""

@@ -1,0 +1,51 @@
+"""What grading says of a submission, in the form in which it travels between processes, lies in journals, and is reported."""
+
+from typing import NotRequired, TypedDict
+
+
+class Record(TypedDict):
+    """What became of one exercise of a student: a line of a unit's results."""
+
+    student: str
+    exercise: str
+    state: str
+    points: float
+    max_points: float
+    message: str
+    misconception: str | None
+    problem: str | None
+    failed: list[str]
+    repairs: list[str]
+    sandbox: str
+
+
+class Kept(TypedDict):
+    """Why the mark of an earlier submission stays, and the digest of what could not be graded."""
+
+    why: str
+    digest: str
+
+
+class Outcome(TypedDict):
+    """All that grading found of a submission.
+
+    `scores` and `comments` are the gradebook's, by cell; a score is None where a human is to mark. `notebook` is the text
+    of the graded notebook, which journals leave out; `times` are the seconds that examining each exercise took. A class's
+    run adds the `folder` that the submission lay in, the fingerprint of the `kit`, and the answers that are `unchanged`
+    since they were marked.
+    """
+
+    student: str
+    unit: str
+    digest: str
+    notebook: NotRequired[str | None]
+    scores: dict[str, float | None]
+    comments: dict[str, str | None]
+    seconds: float
+    times: dict[str, float]
+    records: list[Record]
+    sandbox: str
+    folder: NotRequired[str]
+    kit: NotRequired[str]
+    unchanged: NotRequired[list[str]]
+    kept: NotRequired[Kept]

@@ -1,0 +1,147 @@
+"""Records as plain JSON and back again (no pickle anywhere); what comes from a student's process is bounded on the way in."""
+
+import base64
+import re
+from dataclasses import MISSING, fields, is_dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from utils.checking.records import (
+    MAX_DIMENSIONS,
+    MAX_OUTPUTS,
+    MAX_TEXT,
+    MAX_VALUES,
+    DrawnCase,
+    Failure,
+    Helper,
+    Observation,
+    Output,
+)
+
+FAILURE = ("stage", "type", "text", "line", "where", "bases")
+
+
+def pack(value: Any) -> Any:
+    """Turns records, arrays and containers into what `json` can write."""
+    if isinstance(value, np.ndarray):
+        little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        return {
+            "array": value.dtype.name,
+            "shape": list(value.shape),  # that of `little` is [1] for a single number
+            "data": base64.b64encode(little.tobytes()).decode(),
+        }
+    if isinstance(value, np.generic):
+        return value.item()
+    if is_dataclass(value) and not isinstance(value, type):
+        held = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
+        return {name: pack(one) for name, one, default in held if isinstance(one, np.ndarray) or one != default}
+    if isinstance(value, dict):
+        return {str(key): pack(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [pack(item) for item in value]
+    return value
+
+
+@lru_cache
+def _defaults(record: type) -> tuple[tuple[str, object], ...]:
+    """The fields of a record, and what each holds if nothing is given."""
+    return tuple(
+        (one.name, one.default_factory() if one.default_factory is not MISSING else one.default)
+        for one in fields(record)
+    )
+
+
+def unpack_value(value: Any) -> Any:
+    """The array, number, string or Helper that `pack` wrote.
+
+    Raises:
+        ValueError: an array's declared size and its bytes disagree, its type is not numeric, or it is too large.
+    """
+    if isinstance(value, dict) and "helper" in value:
+        return Helper(value["helper"], _values(value["arguments"]), value.get("limit", 0))
+    if not (isinstance(value, dict) and "array" in value):
+        return value
+    dtype = np.dtype(value["array"])
+    shape = tuple(int(n) for n in value["shape"])
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError("an array with more dimensions than there can be")
+    if dtype.kind not in "fiub" or any(n < 0 for n in shape):
+        raise ValueError("an array with a type or shape that cannot be")
+    data = base64.b64decode(value["data"], validate=True)
+    count = 1
+    for n in shape:
+        count *= n
+    if count > MAX_VALUES or count * dtype.itemsize != len(data):
+        raise ValueError("an array whose size and data disagree")
+    return np.frombuffer(data, dtype=dtype.newbyteorder("<")).reshape(shape).astype(dtype)
+
+
+def unpack_array(data: Any) -> np.ndarray | None:
+    return None if data is None else np.asarray(unpack_value(data))
+
+
+def _values(mapping: dict) -> dict:
+    return {bounded_text(name): unpack_value(item) for name, item in mapping.items()}
+
+
+def unpack_case(data: dict) -> DrawnCase:
+    """A DrawnCase from its JSON form."""
+    return DrawnCase(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
+
+
+def unpack_observation(data: dict) -> Observation:
+    """An Observation from its JSON form; raises ValueError, KeyError, TypeError or AttributeError on anything else."""
+    failure = data.get("failure")
+    return Observation(
+        structure=bounded_text(data.get("structure", "")),
+        outputs=tuple(_unpack_output(item) for item in data.get("outputs", ())[:MAX_OUTPUTS]),
+        failure=failure and _unpack_failure(failure),
+        changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
+        called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
+        gradients=_values(data.get("gradients", {})),
+        asking=tuple(bounded_text(name) for name in data.get("asking", ())[:MAX_TEXT]),
+        backward=bounded_text(data.get("backward", "")),
+        unstable=bool(data.get("unstable", False)),
+        overwritten=bool(data.get("overwritten", False)),
+        asked_only=bool(data.get("asked_only", False)),
+        made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
+        starts={bounded_text(name): bounded_text(held) for name, held in data.get("starts", {}).items()},
+        device=bounded_text(data.get("device", "cpu")),
+        there=unpack_observation({**data["there"], "there": None}) if data.get("there") else None,
+    )
+
+
+def _unpack_failure(data: dict) -> Failure:
+    return Failure(
+        **{name: bounded_text(data.get(name, "")) for name in FAILURE},
+        own=bool(data.get("own")),
+        helper=bool(data.get("helper")),
+    )
+
+
+def bounded_text(value: object) -> str:
+    """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
+    text = str(value)[:MAX_TEXT]
+    if not text.isprintable():
+        text = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)
+    return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", text) if "0x" in text else text
+
+
+def _unpack_output(data: dict) -> Output:
+    shape = data.get("shape", ())
+    if len(shape) > MAX_DIMENSIONS:
+        raise ValueError("an array with more dimensions than there can be")
+    values = unpack_array(data.get("values"))
+    if values is not None and values.shape != tuple(shape):
+        raise ValueError("numbers of another shape than is declared")
+    return Output(
+        kind=bounded_text(data["kind"]),
+        carries_gradient=bool(data.get("carries_gradient", False)),
+        dtype=bounded_text(data.get("dtype", "")),
+        device=bounded_text(data.get("device", "")),
+        shape=tuple(int(n) for n in shape),
+        values=values,
+        sketch=unpack_array(data.get("sketch")),
+    )
