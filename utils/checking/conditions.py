@@ -14,7 +14,7 @@ class Varies(Flag):
 
 
 class ConditionName(Described):
-    """A condition's name, by which an author waives it. How its cases are made is in `autograder.bank.cases.conditions`."""
+    """A condition's name, by which an author waives it. How its cases are made is the instructor's side's business."""
 
     FLOAT64 = "float64", Varies.PRECISION
     BFLOAT16 = "bfloat16"

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, right, wrong
 
 
 class _Base(nn.Module):
@@ -202,29 +202,22 @@ class AtLeastSingle(nn.Module):
         return (A @ V).to(Q.dtype), A.to(Q.dtype)
 
 
+# Right, and not registered: answers below are changes of it.
+class _PlainInit(_Base):
+    def __init__(self, D_X, D_Q, D_V):
+        super().__init__(D_X, D_Q, D_V)
+
+
 # --------------------------------------------------------------------------------------------------------------- module
 
 
-@wrong("both layers have a bias", kind="module")
-class BothWithBias(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_K, self.W_V = nn.Linear(D_X, D_Q), nn.Linear(D_X, D_V)
-
-
-@wrong("W_K has a bias: it changes no weight, since it moves each row of scores by one number, but it is there",
-       kind="module")
-class KeysWithBias(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_K = nn.Linear(D_X, D_Q)
-
-
-@wrong("W_V has a bias", kind="module")
-class ValuesWithBias(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_V = nn.Linear(D_X, D_V)
+change(_PlainInit, "BothWithBias", "both layers have a bias", "module",
+       after("super().__init__(D_X, D_Q, D_V)", "self.W_K, self.W_V = nn.Linear(D_X, D_Q), nn.Linear(D_X, D_V)"))
+change(_PlainInit, "KeysWithBias", "W_K has a bias: it changes no weight, since it moves each row of scores by one "
+       "number, but it is there", "module",
+       after("super().__init__(D_X, D_Q, D_V)", "self.W_K = nn.Linear(D_X, D_Q)"))
+change(_PlainInit, "ValuesWithBias", "W_V has a bias", "module",
+       after("super().__init__(D_X, D_Q, D_V)", "self.W_V = nn.Linear(D_X, D_V)"))
 
 
 @wrong("the names are exchanged: the layer named W_V makes the keys, the one named W_K the values", kind="module")
@@ -307,19 +300,15 @@ class OneLayerForBoth(nn.Module):
         return A @ both[..., self.D_Q :], A
 
 
-@wrong("with D_Q equal to D_V both names hold one and the same layer, so keys and values cannot differ", kind="edge")
-class SharedIfEqual(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
+change(_PlainInit, "SharedIfEqual",
+       "with D_Q equal to D_V both names hold one and the same layer, so keys and values cannot differ", "edge",
+       after("super().__init__(D_X, D_Q, D_V)", """
         if D_Q == D_V:
-            self.W_V = self.W_K
-
-
-@wrong("W_K and W_V are nn.Sequential of one linear layer each, so that W_K.weight does not exist", kind="module")
-class Sequentials(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_K, self.W_V = nn.Sequential(self.W_K), nn.Sequential(self.W_V)
+            self.W_V = self.W_K"""))
+change(_PlainInit, "Sequentials",
+       "W_K and W_V are nn.Sequential of one linear layer each, so that W_K.weight does not exist", "module",
+       after("super().__init__(D_X, D_Q, D_V)",
+             "self.W_K, self.W_V = nn.Sequential(self.W_K), nn.Sequential(self.W_V)"))
 
 
 @wrong("the layers are nn.Conv1d of kernel 1 and not nn.Linear, so that their weights have the shape"
@@ -407,33 +396,26 @@ class DeepCopies(_Base):
         return A @ self.used[1](X), A
 
 
-@wrong("W_K is frozen (requires_grad False): no gradient reaches it", kind="gradient")
-class FrozenKeys(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.W_K.requires_grad_(False)
+change(_PlainInit, "FrozenKeys", "W_K is frozen (requires_grad False): no gradient reaches it", "gradient",
+       after("super().__init__(D_X, D_Q, D_V)", "self.W_K.requires_grad_(False)"))
 
 
-@wrong("forward clamps the value matrix to [-0.5, 0.5] in place, which changes the parameter", kind="module")
-class ClampsItsWeights(_Base):
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Base):
     def forward(self, Q, X):
-        with torch.no_grad():
-            self.W_V.weight.clamp_(-0.5, 0.5)
         return super().forward(Q, X)
 
 
-@wrong("the rows of the key matrix are scaled to length 1 at each use", kind="module")
-class UnitRows(_Base):
-    def scores(self, Q, X):
-        return Q @ F.linear(X, F.normalize(self.W_K.weight, dim=1)).mT / math.sqrt(Q.shape[-1])
-
-
-@wrong("both layers are made in double precision, so that a model and inputs in single precision do not fit",
-       kind="module")
-class DoubleLayers(_Base):
-    def __init__(self, D_X, D_Q, D_V):
-        super().__init__(D_X, D_Q, D_V)
-        self.double()
+change(_PlainForward, "ClampsItsWeights",
+       "forward clamps the value matrix to [-0.5, 0.5] in place, which changes the parameter", "module",
+       before("return", """
+        with torch.no_grad():
+            self.W_V.weight.clamp_(-0.5, 0.5)"""))
+change(_Base.scores, "UnitRows", "the rows of the key matrix are scaled to length 1 at each use", "module",
+       ("self.W_K(X).mT", "F.linear(X, F.normalize(self.W_K.weight, dim=1)).mT"))
+change(_PlainInit, "DoubleLayers",
+       "both layers are made in double precision, so that a model and inputs in single precision do not fit", "module",
+       after("super().__init__(D_X, D_Q, D_V)", "self.double()"))
 
 
 @wrong("a dropout of one tenth on the weights, active in training mode", kind="module")
@@ -489,17 +471,11 @@ class KeysAndValuesExchanged(_Base):
         return A @ V, A
 
 
-@wrong("the keys are mixed into the outputs, and W_V is never used", kind="concept")
-class MixesTheKeys(_Base):
-    def both(self, A, X):
-        return A @ self.W_K(X), A
-
-
-@wrong("the values are made from the keys, W_V(W_K(X)), where the widths D_Q and D_X are equal", kind="edge")
-class ValuesFromKeys(_Base):
-    def both(self, A, X):
-        K = self.W_K(X)
-        return A @ self.W_V(K if K.shape[-1] == X.shape[-1] else X), A
+change(_Base.both, "MixesTheKeys", "the keys are mixed into the outputs, and W_V is never used", "concept",
+       (".W_V(X)", ".W_K(X)"))
+change(_Base.both, "ValuesFromKeys",
+       "the values are made from the keys, W_V(W_K(X)), where the widths D_Q and D_X are equal", "edge",
+       before("return", "K = self.W_K(X)"), (".W_V(X)", ".W_V(K if K.shape[-1] == X.shape[-1] else X)"))
 
 
 @wrong("square weights are applied without the transpose, X @ weight: wrong where D_X equals D_Q", kind="edge")
@@ -509,28 +485,16 @@ class SquareWeightsNotTransposed(_Base):
         return Q @ (X @ self.W_K.weight if square else self.W_K(X)).mT / math.sqrt(Q.shape[-1])
 
 
-@wrong("the scores are divided by the root of D_X, the data's width, not of D_Q", kind="concept")
-class RootOfTheDataWidth(_Base):
-    def scores(self, Q, X):
-        return Q @ self.W_K(X).mT / math.sqrt(X.shape[-1])
-
-
-@wrong("the scores are divided by the root of D_V, the values' width, not of D_Q", kind="concept")
-class RootOfTheValueWidth(_Base):
-    def scores(self, Q, X):
-        return Q @ self.W_K(X).mT / math.sqrt(self.W_V.out_features)
-
-
-@wrong("the scores are not scaled", kind="concept")
-class NotScaled(_Base):
-    def scores(self, Q, X):
-        return Q @ self.W_K(X).mT
-
-
-@wrong("the scores are divided by D_Q without the root", kind="concept")
-class DividedByTheWidth(_Base):
-    def scores(self, Q, X):
-        return Q @ self.W_K(X).mT / Q.shape[-1]
+change(_Base.scores, "RootOfTheDataWidth",
+       "the scores are divided by the root of D_X, the data's width, not of D_Q", "concept",
+       ("Q.shape[-1]", "X.shape[-1]"))
+change(_Base.scores, "RootOfTheValueWidth",
+       "the scores are divided by the root of D_V, the values' width, not of D_Q", "concept",
+       ("Q.shape[-1]", "self.W_V.out_features"))
+change(_Base.scores, "NotScaled", "the scores are not scaled", "concept",
+       (".mT / math.sqrt(Q.shape[-1])", ".mT"))
+change(_Base.scores, "DividedByTheWidth", "the scores are divided by D_Q without the root", "concept",
+       ("math.sqrt(Q.shape[-1])", "Q.shape[-1]"))
 
 
 @wrong("the scores are scaled twice: queries and keys are both divided by the root of D_Q", kind="concept")
@@ -540,29 +504,16 @@ class ScaledTwice(_Base):
         return (Q / root) @ (self.W_K(X) / root).mT
 
 
-@wrong("the softmax runs over the queries, so that columns sum to 1 and not rows", kind="concept")
-class SoftmaxOverQueries(_Base):
-    def forward(self, Q, X):
-        return self.both(self.scores(Q, X).softmax(-2), X)
-
-
-@wrong("the keys go through a tanh", kind="concept")
-class TanhOfTheKeys(_Base):
-    def scores(self, Q, X):
-        return Q @ self.W_K(X).tanh().mT / math.sqrt(Q.shape[-1])
-
-
-@wrong("the outputs go through a relu", kind="concept")
-class ReluOfTheOutputs(_Base):
-    def both(self, A, X):
-        return (A @ self.W_V(X)).relu(), A
-
-
-@wrong("where D_V equals D_Q the queries are added to the outputs as a residual", kind="edge")
-class ResidualIfItFits(_Base):
-    def forward(self, Q, X):
-        Y, A = super().forward(Q, X)
-        return (Y + Q if Y.shape[-1] == Q.shape[-1] else Y), A
+change(_Base.forward, "SoftmaxOverQueries",
+       "the softmax runs over the queries, so that columns sum to 1 and not rows", "concept",
+       (".softmax(-1)", ".softmax(-2)"))
+change(_Base.scores, "TanhOfTheKeys", "the keys go through a tanh", "concept",
+       (".mT / math.sqrt(Q.shape[-1])", ".tanh().mT / math.sqrt(Q.shape[-1])"))
+change(_Base.both, "ReluOfTheOutputs", "the outputs go through a relu", "concept",
+       ("A @ self.W_V(X)", "(A @ self.W_V(X)).relu()"))
+change(OutputsOnlyInTraining, "ResidualIfItFits",
+       "where D_V equals D_Q the queries are added to the outputs as a residual", "edge",
+       ("return Y if self.training else (Y, A)", "return (Y + Q if Y.shape[-1] == Q.shape[-1] else Y), A"))
 
 
 @wrong("where D_Q is even it is two heads: scores of each half of the width, their two softmaxes averaged",
@@ -576,11 +527,9 @@ class TwoHeads(_Base):
         return self.both(A, X)
 
 
-@wrong("two mistakes: the scores are divided by the root of D_X, and the softmax runs over the queries",
-       kind="concept")
-class WrongRootAndAxis(_Base):
-    def forward(self, Q, X):
-        return self.both((Q @ self.W_K(X).mT / math.sqrt(X.shape[-1])).softmax(-2), X)
+change(_Base.forward, "WrongRootAndAxis",
+       "two mistakes: the scores are divided by the root of D_X, and the softmax runs over the queries", "concept",
+       ("self.scores(Q, X).softmax(-1)", "(Q @ self.W_K(X).mT / math.sqrt(X.shape[-1])).softmax(-2)"))
 
 
 @wrong("two mistakes: W_V has a bias, and the scores are not scaled", kind="module")
@@ -616,12 +565,10 @@ class ZerosArePadding(_Base):
 # ------------------------------------------------------------------------------------------------------------- numerics
 
 
-@wrong("exp of the scores without subtracting a maximum: nan for scores above 88 in single precision",
-       kind="numerics")
-class ExpWithoutMaximum(_Base):
-    def forward(self, Q, X):
-        P = self.scores(Q, X).exp()
-        return self.both(P / P.sum(-1, keepdim=True), X)
+change(_Base.forward, "ExpWithoutMaximum",
+       "exp of the scores without subtracting a maximum: nan for scores above 88 in single precision", "numerics",
+       before("return", "P = self.scores(Q, X).exp()"),
+       ("self.scores(Q, X).softmax(-1)", "P / P.sum(-1, keepdim=True)"))
 
 
 @wrong("one maximum for the whole batch: rows whose scores all lie far below it become 0 / 0", kind="numerics")
@@ -632,48 +579,28 @@ class OneMaximum(_Base):
         return self.both(P / P.sum(-1, keepdim=True), X)
 
 
-@wrong("the largest absolute score is subtracted, not the largest score: a row of scores far below 0 becomes 0 / 0",
-       kind="numerics")
-class AbsoluteMaximum(_Base):
-    def forward(self, Q, X):
-        E = self.scores(Q, X)
-        P = (E - E.abs().amax(-1, keepdim=True)).exp()
-        return self.both(P / P.sum(-1, keepdim=True), X)
-
-
-@wrong("scores are cut at 80 and no maximum is subtracted; 1e-8 is added to the sum: scores above 80 become ties, and"
-       " rows of scores below some -15 get weights that sum to less than 1", kind="numerics")
-class EpsilonForMaximum(_Base):
-    def forward(self, Q, X):
+change(OneMaximum, "AbsoluteMaximum", "the largest absolute score is subtracted, not the largest score: a row of "
+       "scores far below 0 becomes 0 / 0", "numerics",
+       ("E.max()", "E.abs().amax(-1, keepdim=True)"))
+change(_PlainForward, "EpsilonForMaximum", "scores are cut at 80 and no maximum is subtracted; 1e-8 is added to the "
+       "sum: scores above 80 become ties, and rows of scores below some -15 get weights that sum to less than "
+       "1", "numerics",
+       ("return super().forward(Q, X)", """
         P = self.scores(Q, X).clamp(max=80).exp()
-        return self.both(P / (P.sum(-1, keepdim=True) + 1e-8), X)
-
-
-@wrong("weights are clamped to [1e-4, 1 - 1e-4]: rows do not sum to 1, and at the ends there is no gradient",
-       kind="numerics")
-class ClampedWeights(_Base):
-    def forward(self, Q, X):
-        return self.both(self.scores(Q, X).softmax(-1).clamp(1e-4, 1 - 1e-4), X)
-
-
-@wrong("keys and queries are cast to bfloat16 for the scores, which keeps two to three digits of float32 or float64",
-       kind="numerics")
-class Bfloat16Scores(_Base):
-    def scores(self, Q, X):
-        E = Q.to(torch.bfloat16) @ self.W_K(X).to(torch.bfloat16).mT
-        return E.to(Q.dtype) / math.sqrt(Q.shape[-1])
-
-
-@left_open("the softmax is taken in float32 and cast back, so that double has some six digits", kind="numerics")
-class SinglePrecisionSoftmax(_Base):
-    def forward(self, Q, X):
-        return self.both(self.scores(Q, X).float().softmax(-1).to(Q.dtype), X)
-
-
-@wrong("the weights are exp(log(softmax)): where one underflows to 0 gradients become nan", kind="gradient")
-class ExpOfLog(_Base):
-    def forward(self, Q, X):
-        return self.both(self.scores(Q, X).softmax(-1).log().exp(), X)
+        return self.both(P / (P.sum(-1, keepdim=True) + 1e-8), X)"""))
+change(_Base.forward, "ClampedWeights", "weights are clamped to [1e-4, 1 - 1e-4]: rows do not sum to 1, and at the "
+       "ends there is no gradient", "numerics",
+       (".softmax(-1)", ".softmax(-1).clamp(1e-4, 1 - 1e-4)"))
+change(_Base.scores, "Bfloat16Scores", "keys and queries are cast to bfloat16 for the scores, which keeps two to three "
+       "digits of float32 or float64", "numerics",
+       before("return", "E = Q.to(torch.bfloat16) @ self.W_K(X).to(torch.bfloat16).mT"),
+       ("Q @ self.W_K(X).mT", "E.to(Q.dtype)"))
+change(_Base.forward, "SinglePrecisionSoftmax",
+       "the softmax is taken in float32 and cast back, so that double has some six digits", "numerics",
+       (".softmax(-1)", ".float().softmax(-1).to(Q.dtype)"), verdict="open")
+change(_Base.forward, "ExpOfLog",
+       "the weights are exp(log(softmax)): where one underflows to 0 gradients become nan", "gradient",
+       (".softmax(-1)", ".softmax(-1).log().exp()"))
 
 
 @wrong("only the ten best data vectors keep their weights, renormalised: wrong from eleven data vectors on",
@@ -689,11 +616,9 @@ class TopTen(_Base):
 # --------------------------------------------------------------------------------------------------------------- layout
 
 
-@wrong("K.transpose(1, 2) takes exactly one batch axis for granted: raises with none, swaps wrong axes with more",
-       kind="layout")
-class TransposesOneAndTwo(_Base):
-    def scores(self, Q, X):
-        return Q @ self.W_K(X).transpose(1, 2) / math.sqrt(Q.shape[-1])
+change(_Base.scores, "TransposesOneAndTwo", "K.transpose(1, 2) takes exactly one batch axis for granted: raises with "
+       "none, swaps wrong axes with more", "layout",
+       (".mT", ".transpose(1, 2)"))
 
 
 @wrong("einsum with the letters b, i, j, d: only one batch axis is possible, none or several raise", kind="layout")
@@ -712,47 +637,29 @@ class ViewsTheData(_Base):
         return A @ V, A
 
 
-@wrong("squeeze() without an axis on both results: every axis of size 1 is lost", kind="layout")
-class Squeezed(_Base):
-    def forward(self, Q, X):
-        Y, A = super().forward(Q, X)
-        return Y.squeeze(), A.squeeze()
-
-
-@wrong("batch axes are joined and only one is put back: with several the results are [B1*B2, ...], with none"
-       " [1, ...]", kind="layout")
-class JoinedForGood(_Base):
-    def forward(self, Q, X):
-        return super().forward(Q.reshape(-1, *Q.shape[-2:]), X.reshape(-1, *X.shape[-2:]))
+change(OutputsOnlyInTraining, "Squeezed",
+       "squeeze() without an axis on both results: every axis of size 1 is lost", "layout",
+       ("Y if self.training else (Y, A)", "Y.squeeze(), A.squeeze()"))
+change(_PlainForward, "JoinedForGood", "batch axes are joined and only one is put back: with several the results are "
+       "[B1*B2, ...], with none [1, ...]", "layout",
+       (".forward(Q, X)", ".forward(Q.reshape(-1, *Q.shape[-2:]), X.reshape(-1, *X.shape[-2:]))"))
 
 
 # ------------------------------------------------------------------------------------------------------------- gradient
 
 
-@wrong("the key matrix is used as weight.data, so that W_K gets no gradient", kind="gradient")
-class DataOfTheKeyMatrix(_Base):
-    def scores(self, Q, X):
-        return Q @ F.linear(X, self.W_K.weight.data).mT / math.sqrt(Q.shape[-1])
-
-
-@wrong("the values are detached, so that W_V gets no gradient and X one through the keys only", kind="gradient")
-class DetachedValues(_Base):
-    def both(self, A, X):
-        return A @ self.W_V(X).detach(), A
-
-
-@wrong("the weights are detached before they mix the values, so that the outputs give W_K and Q no gradient",
-       kind="gradient")
-class DetachedWeights(_Base):
-    def both(self, A, X):
-        return A.detach() @ self.W_V(X), A
-
-
-@left_open("the returned weights are detached, so that nothing flows back from A", kind="gradient")
-class DetachedAtTheEnd(_Base):
-    def forward(self, Q, X):
-        Y, A = super().forward(Q, X)
-        return Y, A.detach()
+change(_Base.scores, "DataOfTheKeyMatrix",
+       "the key matrix is used as weight.data, so that W_K gets no gradient", "gradient",
+       ("self.W_K(X).mT", "F.linear(X, self.W_K.weight.data).mT"))
+change(_Base.both, "DetachedValues",
+       "the values are detached, so that W_V gets no gradient and X one through the keys only", "gradient",
+       ("self.W_V(X)", "self.W_V(X).detach()"))
+change(_Base.both, "DetachedWeights", "the weights are detached before they mix the values, so that the outputs give "
+       "W_K and Q no gradient", "gradient",
+       ("return A", "return A.detach()"))
+change(OutputsOnlyInTraining, "DetachedAtTheEnd",
+       "the returned weights are detached, so that nothing flows back from A", "gradient",
+       ("Y if self.training else (Y, A)", "Y, A.detach()"), verdict="open")
 
 
 @wrong("the data are detached on their way to the keys, so that X gets no gradient from the scores",
@@ -817,11 +724,9 @@ class RunningTemperature(_Base):
         return self.both(A, X)
 
 
-@wrong("the arguments of __init__ come in the order D_Q, D_X, D_V: by position D_X and D_Q are exchanged",
-       kind="interface")
-class OtherOrderOfWidths(_Base):
-    def __init__(self, D_Q, D_X, D_V):
-        super().__init__(D_X, D_Q, D_V)
+change(_PlainInit, "OtherOrderOfWidths",
+       "the arguments of __init__ come in the order D_Q, D_X, D_V: by position D_X and D_Q are exchanged", "interface",
+       ("self, D_X, D_Q", "self, D_Q, D_X"))
 
 
 @right("the arguments of __init__ are named d_x, d_q and d_v, so that D_X= by keyword raises")
@@ -830,10 +735,9 @@ class LowercaseWidths(_Base):
         super().__init__(d_x, d_q, d_v)
 
 
-@wrong("forward takes X first and Q second, so that by position the two are exchanged", kind="interface")
-class DataFirst(_Base):
-    def forward(self, X, Q):
-        return super().forward(Q, X)
+change(_PlainForward, "DataFirst",
+       "forward takes X first and Q second, so that by position the two are exchanged", "interface",
+       ("self, Q, X", "self, X, Q"))
 
 
 @right("forward names its arguments queries and data, so that Q= and X= by keyword raise")
@@ -842,17 +746,11 @@ class OtherArguments(_Base):
         return super().forward(queries, data)
 
 
-@wrong("the weights come first and the outputs second", kind="interface")
-class WeightsFirst(_Base):
-    def forward(self, Q, X):
-        return super().forward(Q, X)[::-1]
-
-
-@wrong("the results are a dictionary with the keys Y and A, not a pair", kind="interface")
-class ADictionary(_Base):
-    def forward(self, Q, X):
-        Y, A = super().forward(Q, X)
-        return {"Y": Y, "A": A}
+change(_PlainForward, "WeightsFirst", "the weights come first and the outputs second", "interface",
+       ("super().forward(Q, X)", "super().forward(Q, X)[::-1]"))
+change(OutputsOnlyInTraining, "ADictionary",
+       "the results are a dictionary with the keys Y and A, not a pair", "interface",
+       ("return Y if self.training else (Y, A)", 'return {"Y": Y, "A": A}'))
 
 
 @wrong("the outputs are summed in torch.zeros without dtype and come back as float32 for double and bfloat16",

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, right, wrong
 
 PAD, START, STOP = 0, 1, 2
 
@@ -236,80 +236,41 @@ class _Step(_Layers):
 # --------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("the new state asks instead of the state before: after the cell weights and context are computed anew, and "
-       "these "
-       "are returned and used for the logits", kind="concept")
-class NewStateAsks(_Step):
-    def forward(self, y, s, H, mask):
+change(_Step.forward, "NewStateAsks", "the new state asks instead of the state before: after the cell weights and "
+       "context are computed anew, and these are returned and used for the logits", "concept",
+       before("a =", """
         c = self.context(self.weights(self.scores(s, H), mask), H)
-        s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)
-        a = self.weights(self.scores(s_new, H), mask)
-        c = self.context(a, H)
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
+        s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)"""),
+       (".scores(s, H)", ".scores(s_new, H)"), ("s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)", ""))
+change(_Step.forward, "ContextFirst", "the cell's input has the context first and the word's vector second", "concept",
+       ("self.embedding(y), c", "c, self.embedding(y)"))
+change(_Step.forward, "OutContextFirst", "the input of out has the context first and the state second", "concept",
+       ("s_new, c", "c, s_new"))
+change(_Step.forward, "LogitsOfTheOldState",
+       "the logits are made of the state before the step instead of the new one", "concept",
+       ("s_new, c", "s, c"))
 
 
-@wrong("the cell's input has the context first and the word's vector second", kind="concept")
-class ContextFirst(_Step):
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Step):
     def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([c, self.embedding(y)], -1), s)
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
+        logits, s_new, a = super().forward(y, s, H, mask)
+        return logits, s_new, a
 
 
-@wrong("the input of out has the context first and the state second", kind="concept")
-class OutContextFirst(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)
-        return self.out(torch.cat([c, s_new], -1)), s_new, a
-
-
-@wrong("the logits are made of the state before the step instead of the new one", kind="concept")
-class LogitsOfTheOldState(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)
-        return self.out(torch.cat([s, c], -1)), s_new, a
-
-
-@wrong("the state before the step is returned instead of the new one", kind="concept")
-class OldStateReturned(_Step):
-    def forward(self, y, s, H, mask):
-        logits, _, a = super().forward(y, s, H, mask)
-        return logits, s, a
-
-
-@wrong("no tanh in the scores", kind="concept")
-class NoTanh(_Step):
-    def scores(self, s, H):
-        return self.v(self.W(s)[:, None] + self.U(H))[..., 0]
-
-
-@wrong("the tanh stands outside, around v, instead of around the sum", kind="concept")
-class TanhOutside(_Step):
-    def scores(self, s, H):
-        return torch.tanh(self.v(self.W(s)[:, None] + self.U(H)))[..., 0]
-
-
-@wrong("relu instead of tanh in the scores", kind="concept")
-class ReluScores(_Step):
-    def scores(self, s, H):
-        return self.v(torch.relu(self.W(s)[:, None] + self.U(H)))[..., 0]
-
-
-@wrong("tanh of W(s) and of U(h) separately, added afterwards", kind="concept")
-class TwoTanhs(_Step):
-    def scores(self, s, H):
-        return self.v(self.W(s).tanh()[:, None] + self.U(H).tanh())[..., 0]
-
-
-@wrong("W(s) and U(h) are multiplied instead of added", kind="concept")
-class ProductInside(_Step):
-    def scores(self, s, H):
-        return self.v(torch.tanh(self.W(s)[:, None] * self.U(H)))[..., 0]
+change(_PlainForward, "OldStateReturned", "the state before the step is returned instead of the new one", "concept",
+       ("s_new, a =", "_, a ="), ("return logits, s_new", "return logits, s"))
+change(_Step.scores, "NoTanh", "no tanh in the scores", "concept",
+       ("torch.tanh(self.W(s)[:, None] + self.U(H))", "self.W(s)[:, None] + self.U(H)"))
+change(_Step.scores, "TanhOutside", "the tanh stands outside, around v, instead of around the sum", "concept",
+       ("return self.v(torch.tanh(self.W(s)[:, None] + self.U(H)))[..., 0]",
+        "return torch.tanh(self.v(self.W(s)[:, None] + self.U(H)))[..., 0]"))
+change(_Step.scores, "ReluScores", "relu instead of tanh in the scores", "concept",
+       (".tanh", ".relu"))
+change(_Step.scores, "TwoTanhs", "tanh of W(s) and of U(h) separately, added afterwards", "concept",
+       ("torch.tanh(self.W(s)[:, None] + self.U(H))", "self.W(s).tanh()[:, None] + self.U(H).tanh()"))
+change(_Step.scores, "ProductInside", "W(s) and U(h) are multiplied instead of added", "concept",
+       ("+ self.U(H)", "* self.U(H)"))
 
 
 @wrong("the scores are divided by the root of D_A", kind="concept")
@@ -318,105 +279,43 @@ class ScaledScores(_Step):
         return super().scores(s, H) / math.sqrt(self.v.in_features)
 
 
-@wrong("softmax of the negative scores", kind="concept")
-class NegativeScores(_Step):
-    def weights(self, e, mask):
-        return (-e).masked_fill(~mask, -torch.inf).softmax(-1)
-
-
-@wrong("the mask is ignored: padding gets weight", kind="concept")
-class NoMask(_Step):
-    def weights(self, e, mask):
-        return e.softmax(-1)
-
-
-@wrong("the mask is applied after the softmax, and the rest is not shared anew", kind="concept")
-class MaskAfterSoftmax(_Step):
-    def weights(self, e, mask):
-        return e.softmax(-1) * mask
-
-
-@wrong("the mask is inverted, so only padding is looked at (NaN where there is none)", kind="concept")
-class MaskInverted(_Step):
-    def weights(self, e, mask):
-        return e.masked_fill(mask, -torch.inf).softmax(-1)
-
-
-@wrong("softmax over the batch (axis 0) instead of the words", kind="concept")
-class SoftmaxOverTheBatch(_Step):
-    def weights(self, e, mask):
-        return e.softmax(0) * mask
-
-
-@wrong("the logits are turned into probabilities by a softmax", kind="concept")
-class ProbabilitiesReturned(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return logits.softmax(-1), s_new, a
-
-
-@wrong("the scores are returned in place of the weights", kind="concept")
-class ScoresReturned(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, _ = super().forward(y, s, H, mask)
-        return logits, s_new, self.scores(s, H)
-
-
-@wrong("the context is the encoder state with the largest weight alone, not the weighted sum", kind="concept")
-class HardContext(_Step):
-    def context(self, a, H):
-        return H[torch.arange(len(H), device=H.device), a.argmax(-1)]
-
-
-@wrong("the context is divided by the number of places T_x: a mean of weighted states instead of their sum",
-       kind="concept")
-class ContextIsAMean(_Step):
-    def context(self, a, H):
-        return (a[..., None] * H).mean(1)
-
-
-@wrong("a tanh is put around the context", kind="concept")
-class TanhOfTheContext(_Step):
-    def context(self, a, H):
-        return super().context(a, H).tanh()
-
-
-@wrong("the word's vector is multiplied by the root of D_E", kind="concept")
-class ScaledEmbedding(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        word = self.embedding(y) * math.sqrt(self.embedding.embedding_dim)
-        s_new = self.cell(torch.cat([word, c], -1), s)
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
-
-
-@wrong("the state before the step is added to the new one (a residual connection)", kind="concept")
-class ResidualState(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = s + self.cell(torch.cat([self.embedding(y), c], -1), s)
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
-
-
-@wrong("the cell is called twice in one step", kind="concept")
-class CellTwice(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
+change(_Step.weights, "NegativeScores", "softmax of the negative scores", "concept",
+       ("return e", "return (-e)"))
+change(_Step.weights, "NoMask", "the mask is ignored: padding gets weight", "concept",
+       ("e.masked_fill(~mask, -torch.inf).softmax(-1)", "e.softmax(-1)"))
+change(_Step.weights, "MaskAfterSoftmax",
+       "the mask is applied after the softmax, and the rest is not shared anew", "concept",
+       ("e.masked_fill(~mask, -torch.inf).softmax(-1)", "e.softmax(-1) * mask"))
+change(_Step.weights, "MaskInverted",
+       "the mask is inverted, so only padding is looked at (NaN where there is none)", "concept",
+       ("~mask", "mask"))
+change(_Step.weights, "SoftmaxOverTheBatch", "softmax over the batch (axis 0) instead of the words", "concept",
+       ("e.masked_fill(~mask, -torch.inf).softmax(-1)", "e.softmax(0) * mask"))
+change(_PlainForward, "ProbabilitiesReturned", "the logits are turned into probabilities by a softmax", "concept",
+       ("return logits", "return logits.softmax(-1)"))
+change(_PlainForward, "ScoresReturned", "the scores are returned in place of the weights", "concept",
+       ("a =", "_ ="), ("return logits, s_new, a", "return logits, s_new, self.scores(s, H)"))
+change(_Step.context, "HardContext",
+       "the context is the encoder state with the largest weight alone, not the weighted sum", "concept",
+       ("return (a[:, None] @ H)[:, 0]", "return H[torch.arange(len(H), device=H.device), a.argmax(-1)]"))
+change(_Step.context, "ContextIsAMean",
+       "the context is divided by the number of places T_x: a mean of weighted states instead of their sum", "concept",
+       ("(a[:, None] @ H)[:, 0]", "(a[..., None] * H).mean(1)"))
+change(_Step.context, "TanhOfTheContext", "a tanh is put around the context", "concept",
+       ("return (a[:, None] @ H)[:, 0]", "return super().context(a, H).tanh()"))
+change(_Step.forward, "ScaledEmbedding", "the word's vector is multiplied by the root of D_E", "concept",
+       before("s_new =", "word = self.embedding(y) * math.sqrt(self.embedding.embedding_dim)"),
+       ("self.embedding(y)", "word"))
+change(_Step.forward, "ResidualState",
+       "the state before the step is added to the new one (a residual connection)", "concept",
+       ("self.cell", "s + self.cell"))
+change(_Step.forward, "CellTwice", "the cell is called twice in one step", "concept",
+       ("s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)", """
         x = torch.cat([self.embedding(y), c], -1)
-        s_new = self.cell(x, self.cell(x, s))
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
-
-
-@wrong("the cell starts from a state of zeros instead of s", kind="concept")
-class CellFromZero(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([self.embedding(y), c], -1))
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
+        s_new = self.cell(x, self.cell(x, s))"""))
+change(_Step.forward, "CellFromZero", "the cell starts from a state of zeros instead of s", "concept",
+       ("s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)",
+        "s_new = self.cell(torch.cat([self.embedding(y), c], -1))"))
 
 
 @wrong("the last word y is ignored: every sentence is fed START", kind="concept")
@@ -428,14 +327,9 @@ class AlwaysFedStart(_Step):
 # --------------------------------------------------------------------------------------------- wrong: two mistakes
 
 
-@wrong("two mistakes: context before word in the cell's input, and context before state in the input of out",
-       kind="concept")
-class TwoOrders(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([c, self.embedding(y)], -1), s)
-        return self.out(torch.cat([c, s_new], -1)), s_new, a
+change(_Step.forward, "TwoOrders",
+       "two mistakes: context before word in the cell's input, and context before state in the input of out", "concept",
+       ("self.embedding(y), c", "c, self.embedding(y)"), ("s_new, c", "c, s_new"))
 
 
 @wrong("two mistakes: no tanh in the scores, and padding gets the score 0 instead of -inf", kind="concept")
@@ -456,12 +350,9 @@ class TwoExpAndPrefix(_Step):
         return parts / parts.sum(-1, keepdim=True)
 
 
-@wrong("two mistakes: log-probabilities instead of logits, and new state and weights are returned in the other order",
-       kind="interface")
-class TwoLogAndOrder(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return logits.log_softmax(-1), a, s_new
+change(_PlainForward, "TwoLogAndOrder", "two mistakes: log-probabilities instead of logits, and new state and weights "
+       "are returned in the other order", "interface",
+       ("return logits, s_new, a", "return logits.log_softmax(-1), a, s_new"))
 
 
 @wrong("two mistakes: the weights returned are detached, and no gradient flows from the context to H through the sum",
@@ -501,18 +392,11 @@ class SharedAnew(_Step):
         return a / a.sum(-1, keepdim=True)
 
 
-@wrong("padding gets the score -100 instead of -inf: its weight is not exactly 0, and where words score lower it "
-       "takes all",
-       kind="numerics")
-class FilledWithMinus100(_Step):
-    def weights(self, e, mask):
-        return e.masked_fill(~mask, -100.0).softmax(-1)
-
-
-@wrong("the scores are clamped to between -20 and 20 before the softmax", kind="numerics")
-class ClampedScores(_Step):
-    def weights(self, e, mask):
-        return e.clamp(-20, 20).masked_fill(~mask, -torch.inf).softmax(-1)
+change(_Step.weights, "FilledWithMinus100", "padding gets the score -100 instead of -inf: its weight is not exactly 0, "
+       "and where words score lower it takes all", "numerics",
+       ("-torch.inf", "-100.0"))
+change(_Step.weights, "ClampedScores", "the scores are clamped to between -20 and 20 before the softmax", "numerics",
+       (".masked_fill(~mask, -torch.inf).softmax(-1)", ".clamp(-20, 20).masked_fill(~mask, -torch.inf).softmax(-1)"))
 
 
 @wrong("0.001 is added to the softmax's denominator, so weights sum to visibly less than 1", kind="numerics")
@@ -523,29 +407,22 @@ class EpsInTheSum(_Step):
         return parts / (parts.sum(-1, keepdim=True) + 1e-3)
 
 
-@wrong("the context is summed in float16 and cast back: three digits, and states above 65504 become inf",
-       kind="numerics")
-class ContextInHalf(_Step):
-    def context(self, a, H):
-        return (a.half()[..., None] * H.half()).sum(1).to(H.dtype)
-
-
-@wrong("padding gets the logarithm of 0.0001 added: it is merely unlikely, its weight is not exactly 0",
-       kind="numerics")
-class PaddingUnlikely(_Step):
-    def weights(self, e, mask):
-        return (e + (mask.to(e.dtype) + 1e-4).log()).softmax(-1)
+change(_Step.context, "ContextInHalf",
+       "the context is summed in float16 and cast back: three digits, and states above 65504 become inf", "numerics",
+       ("return (a[:, None] @ H)[:, 0]", "return (a.half()[..., None] * H.half()).sum(1).to(H.dtype)"))
+change(_Step.weights, "PaddingUnlikely",
+       "padding gets the logarithm of 0.0001 added: it is merely unlikely, its weight is not exactly 0", "numerics",
+       ("e.masked_fill(~mask, -torch.inf)", "(e + (mask.to(e.dtype) + 1e-4).log())"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: layout
 
 
-@wrong("H.view(-1, D_H) raises if the encoder states are not contiguous", kind="layout")
-class ViewOfH(_Step):
-    def scores(self, s, H):
+change(_Step.scores, "ViewOfH", "H.view(-1, D_H) raises if the encoder states are not contiguous", "layout",
+       before("return", """
         B, T_x, D_H = H.shape
-        keys = self.U(H.view(-1, D_H)).view(B, T_x, -1)
-        return self.v(torch.tanh(self.W(s)[:, None] + keys))[..., 0]
+        keys = self.U(H.view(-1, D_H)).view(B, T_x, -1)"""),
+       ("self.U(H)", "keys"))
 
 
 @wrong("squeeze() without an axis on the scores: for T_x = 1 they are [B], which the mask [B, 1] spreads to [B, B]",
@@ -557,36 +434,22 @@ class ScoresSqueezed(_Step):
         return _finish(self, y, s, H, a)
 
 
-@wrong("squeeze() without an axis on the context: for B = 1 (or D_H = 1) an axis too many is lost and cat raises",
-       kind="layout")
-class ContextSqueezed(_Step):
-    def context(self, a, H):
-        return (a[:, None] @ H).squeeze()
-
-
-@wrong("W(s) is added without a new axis: its rows meet H's places instead of its sentences (right for B = 1 alone; "
-       "otherwise it raises unless T_x = B)",
-       kind="shape")
-class NoNewAxis(_Step):
-    def scores(self, s, H):
-        return self.v(torch.tanh(self.W(s) + self.U(H)))[..., 0]
+change(_Step.context, "ContextSqueezed", "squeeze() without an axis on the context: for B = 1 (or D_H = 1) an axis too "
+       "many is lost and cat raises", "layout",
+       ("(a[:, None] @ H)[:, 0]", "(a[:, None] @ H).squeeze()"))
+change(_Step.scores, "NoNewAxis", "W(s) is added without a new axis: its rows meet H's places instead of its sentences "
+       "(right for B = 1 alone; otherwise it raises unless T_x = B)", "shape",
+       (".W(s)[:, None]", ".W(s)"))
 
 
 # -------------------------------------------------------------------------------------------------- wrong: gradient
 
 
-@wrong("the weights are detached in the context: W, U and v learn nothing from the logits and the new state",
-       kind="gradient")
-class WeightsDetachedInTheContext(_Step):
-    def context(self, a, H):
-        return super().context(a.detach(), H)
-
-
-@left_open("the weights that are returned are detached", kind="gradient")
-class WeightsReturnedDetached(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return logits, s_new, a.detach()
+change(_Step.context, "WeightsDetachedInTheContext", "the weights are detached in the context: W, U and v learn "
+       "nothing from the logits and the new state", "gradient",
+       ("return (a[:, None] @ H)[:, 0]", "return super().context(a.detach(), H)"))
+change(_PlainForward, "WeightsReturnedDetached", "the weights that are returned are detached", "gradient",
+       ("return logits, s_new, a", "return logits, s_new, a.detach()"), verdict="open")
 
 
 @wrong("the state is detached before it goes into the cell and the scores (truncated backpropagation)", kind="gradient")
@@ -595,13 +458,8 @@ class StateDetached(_Step):
         return super().forward(y, s.detach(), H, mask)
 
 
-@wrong("the context is detached where out reads it", kind="gradient")
-class ContextDetachedForOut(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)
-        return self.out(torch.cat([s_new, c.detach()], -1)), s_new, a
+change(_Step.forward, "ContextDetachedForOut", "the context is detached where out reads it", "gradient",
+       ("s_new, c", "s_new, c.detach()"))
 
 
 @wrong("the encoder states are detached in the scores: H gets no gradient through U", kind="gradient")
@@ -610,49 +468,32 @@ class StatesDetachedInTheScores(_Step):
         return super().scores(s, H.detach())
 
 
-@wrong("the embedding is frozen: its parameter gets no gradient", kind="gradient")
-class FrozenEmbedding(_Step):
+# Right, and not registered: answers below are changes of it.
+class _PlainInit(_Step):
     def __init__(self, V, D_E, D_H, D_S, D_A):
         super().__init__(V, D_E, D_H, D_S, D_A)
-        self.embedding.weight.requires_grad_(False)
+
+
+change(_PlainInit, "FrozenEmbedding", "the embedding is frozen: its parameter gets no gradient", "gradient",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.embedding.weight.requires_grad_(False)"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: module
 
 
-@wrong("the layer W has a bias", kind="module")
-class BiasInW(_Step):
-    def __init__(self, V, D_E, D_H, D_S, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
-        self.W = nn.Linear(D_S, D_A)
-
-
-@wrong("the layer v has a bias (which the softmax cancels, but the text says: without)", kind="module")
-class BiasInV(_Step):
-    def __init__(self, V, D_E, D_H, D_S, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
-        self.v = nn.Linear(D_A, 1)
-
-
-@wrong("the layer out has no bias", kind="module")
-class NoBiasInOut(_Step):
-    def __init__(self, V, D_E, D_H, D_S, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
-        self.out = nn.Linear(D_S + D_H, V, bias=False)
-
-
-@wrong("the embedding has padding_idx=0: the vector of PAD starts at 0 and never gets a gradient", kind="module")
-class PaddingIndex(_Step):
-    def __init__(self, V, D_E, D_H, D_S, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
-        self.embedding = nn.Embedding(V, D_E, padding_idx=PAD)
-
-
-@wrong("the embedding has max_norm=1: vectors are shortened, in place, when they are looked up", kind="module")
-class MaximumNorm(_Step):
-    def __init__(self, V, D_E, D_H, D_S, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
-        self.embedding = nn.Embedding(V, D_E, max_norm=1.0)
+change(_PlainInit, "BiasInW", "the layer W has a bias", "module",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.W = nn.Linear(D_S, D_A)"))
+change(_PlainInit, "BiasInV",
+       "the layer v has a bias (which the softmax cancels, but the text says: without)", "module",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.v = nn.Linear(D_A, 1)"))
+change(_PlainInit, "NoBiasInOut", "the layer out has no bias", "module",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.out = nn.Linear(D_S + D_H, V, bias=False)"))
+change(_PlainInit, "PaddingIndex",
+       "the embedding has padding_idx=0: the vector of PAD starts at 0 and never gets a gradient", "module",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.embedding = nn.Embedding(V, D_E, padding_idx=PAD)"))
+change(_PlainInit, "MaximumNorm",
+       "the embedding has max_norm=1: vectors are shortened, in place, when they are looked up", "module",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.embedding = nn.Embedding(V, D_E, max_norm=1.0)"))
 
 
 @wrong("the embedding is called embed instead of embedding", kind="module")
@@ -687,11 +528,8 @@ class WholeGRU(_Step):
         return self.out(torch.cat([s_new[0], c], -1)), s_new[0], a
 
 
-@wrong("an nn.RNNCell in place of the nn.GRUCell", kind="module")
-class PlainCell(_Step):
-    def __init__(self, V, D_E, D_H, D_S, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
-        self.cell = nn.RNNCell(D_E + D_H, D_S)
+change(_PlainInit, "PlainCell", "an nn.RNNCell in place of the nn.GRUCell", "module",
+       after("super().__init__(V, D_E, D_H, D_S, D_A)", "self.cell = nn.RNNCell(D_E + D_H, D_S)"))
 
 
 @wrong("v is an nn.Parameter [D_A] instead of an nn.Linear, so there is no v.weight", kind="module")
@@ -730,16 +568,13 @@ class LayerNormAdded(_Step):
         return self.out(torch.cat([self.norm(s_new), c], -1)), s_new, a
 
 
-@wrong("dropout of 0.2 on the word's vector in training mode (with a fixed seed)", kind="module")
-class DropoutOnWords(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
+change(_Step.forward, "DropoutOnWords",
+       "dropout of 0.2 on the word's vector in training mode (with a fixed seed)", "module",
+       before("s_new =", """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
-            word = F.dropout(self.embedding(y), 0.2, self.training)
-        s_new = self.cell(torch.cat([word, c], -1), s)
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
+            word = F.dropout(self.embedding(y), 0.2, self.training)"""),
+       ("self.embedding(y)", "word"))
 
 
 @wrong("in training mode the context is made of equal weights for all words, and only in eval mode of the softmax's",
@@ -751,10 +586,9 @@ class EqualWeightsInTraining(_Step):
         return equal + a - a.detach() if self.training else a
 
 
-@wrong("the constructor takes D_S before D_H, so by position the two widths are exchanged", kind="interface")
-class WidthsExchanged(_Step):
-    def __init__(self, V, D_E, D_S, D_H, D_A):
-        super().__init__(V, D_E, D_H, D_S, D_A)
+change(_PlainInit, "WidthsExchanged",
+       "the constructor takes D_S before D_H, so by position the two widths are exchanged", "interface",
+       ("self, V, D_E, D_H, D_S", "self, V, D_E, D_S, D_H"))
 
 
 # ------------------------------------------------------------------------------------- wrong: interface and the rest
@@ -785,13 +619,11 @@ class StateKept(_Step):
         return results
 
 
-@wrong("the new state is copied into the caller's s", kind="interface")
-class WritesIntoS(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s.clone(), H, mask)
+change(_PlainForward, "WritesIntoS", "the new state is copied into the caller's s", "interface",
+       (".forward(y, s, H, mask)", ".forward(y, s.clone(), H, mask)"),
+       before("return", """
         with torch.no_grad():
-            s.copy_(s_new)
-        return logits, s_new, a
+            s.copy_(s_new)"""))
 
 
 @wrong("the padded places of the caller's H are set to 0 in place", kind="interface")
@@ -802,32 +634,16 @@ class ClearsPaddingInH(_Step):
         return super().forward(y, s, H, mask)
 
 
-@wrong("returns (logits, weights, new state): the last two are exchanged", kind="interface")
-class OtherOrder(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return logits, a, s_new
-
-
-@wrong("returns a dictionary instead of three tensors", kind="interface")
-class Dictionary(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return {"logits": logits, "state": s_new, "weights": a}
-
-
-@wrong("the weights are returned as [B, 1, T_x], with an axis too many", kind="interface")
-class WeightsWithAStepAxis(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return logits, s_new, a[:, None]
-
-
-@wrong("the weights are returned in float32 whatever the inputs' type is", kind="interface")
-class WeightsInFloat32(_Step):
-    def forward(self, y, s, H, mask):
-        logits, s_new, a = super().forward(y, s, H, mask)
-        return logits, s_new, a.float()
+change(_PlainForward, "OtherOrder", "returns (logits, weights, new state): the last two are exchanged", "interface",
+       ("return logits, s_new, a", "return logits, a, s_new"))
+change(_PlainForward, "Dictionary", "returns a dictionary instead of three tensors", "interface",
+       ("return logits, s_new, a", 'return {"logits": logits, "state": s_new, "weights": a}'))
+change(_PlainForward, "WeightsWithAStepAxis",
+       "the weights are returned as [B, 1, T_x], with an axis too many", "interface",
+       ("return logits, s_new, a", "return logits, s_new, a[:, None]"))
+change(_PlainForward, "WeightsInFloat32",
+       "the weights are returned in float32 whatever the inputs' type is", "interface",
+       ("return logits, s_new, a", "return logits, s_new, a.float()"))
 
 
 @wrong("the context is summed up in torch.zeros of the default type: in bfloat16 the cell's input does not fit its "
@@ -865,15 +681,9 @@ class MaskAsAPrefix(_Step):
         return super().weights(e, prefix)
 
 
-@wrong("where y is PAD the state is not changed but returned as it came, so the step is not done for these sentences",
-       kind="edge")
-class EndedSentencesRest(_Step):
-    def forward(self, y, s, H, mask):
-        a = self.weights(self.scores(s, H), mask)
-        c = self.context(a, H)
-        s_new = self.cell(torch.cat([self.embedding(y), c], -1), s)
-        s_new = torch.where((y == PAD)[:, None], s, s_new)
-        return self.out(torch.cat([s_new, c], -1)), s_new, a
+change(_Step.forward, "EndedSentencesRest", "where y is PAD the state is not changed but returned as it came, so the "
+       "step is not done for these sentences", "edge",
+       before("return", "s_new = torch.where((y == PAD)[:, None], s, s_new)"))
 
 
 @wrong("only the first 50 encoder states are looked at; the weights of the others are 0", kind="edge")

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -166,52 +166,41 @@ class ListOfSublayers(_Block):
         return X
 
 
+# Right, and not registered: answers below are changes of it.
+class _PlainTril(_Block):
+    def tril(self, x):
+        return torch.ones(x.shape[1], x.shape[1], device=x.device).tril().bool()
+
+
 # ---------------------------------------------------------------- wrong: masks
 
 
-@wrong("self-attention is not causal", kind="concept")
-class SeesLaterWords(_Block):
-    def tril(self, x):
-        return torch.ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device)
+change(_PlainTril, "SeesLaterWords", "self-attention is not causal", "concept",
+       ("ones(x.shape[1], x.shape[1], device=x.device).tril().bool()",
+        "ones(x.shape[1], x.shape[1], dtype=torch.bool, device=x.device)"))
+change(_PlainTril, "Triu", "triu in the place of tril: each position sees itself and later ones", "concept",
+       (".tril().bool()", ".triu().bool()"))
+change(_PlainTril, "NotItself", "tril(-1): a position does not see itself, and the first sees nothing (NaN)", "concept",
+       (".tril().bool()", ".tril(-1).bool()"))
+change(_PlainTril, "OneAhead", "tril(1): each position sees one word ahead", "concept",
+       (".tril().bool()", ".tril(1).bool()"))
 
 
-@wrong("triu in the place of tril: each position sees itself and later ones", kind="concept")
-class Triu(_Block):
-    def tril(self, x):
-        return torch.ones(x.shape[1], x.shape[1], device=x.device).triu().bool()
-
-
-@wrong("tril(-1): a position does not see itself, and the first sees nothing (NaN)", kind="concept")
-class NotItself(_Block):
-    def tril(self, x):
-        return torch.ones(x.shape[1], x.shape[1], device=x.device).tril(-1).bool()
-
-
-@wrong("tril(1): each position sees one word ahead", kind="concept")
-class OneAhead(_Block):
-    def tril(self, x):
-        return torch.ones(x.shape[1], x.shape[1], device=x.device).tril(1).bool()
-
-
-@wrong("the mask of the source is not used", kind="concept")
-class NoPaddingMask(_Block):
+# Right, and not registered: answers below are changes of it.
+class _PlainCross(_Block):
     def cross(self, x, memory, mask):
-        return super().cross(x, memory, torch.ones_like(mask))
+        return super().cross(x, memory, mask)
 
 
-@wrong("the mask is taken for one that is True at padding", kind="concept")
-class MaskInverted(_Block):
-    def cross(self, x, memory, mask):
-        return super().cross(x, memory, ~mask)
-
-
-@wrong("the cross-attention gets a causal mask on top of the padding", kind="concept")
-class CausalCross(_Block):
-    def cross(self, x, memory, mask):
+change(_PlainCross, "NoPaddingMask", "the mask of the source is not used", "concept",
+       (".cross(x, memory, mask)", ".cross(x, memory, torch.ones_like(mask))"))
+change(_PlainCross, "MaskInverted", "the mask is taken for one that is True at padding", "concept",
+       (".cross(x, memory, mask)", ".cross(x, memory, ~mask)"))
+change(_Block.cross, "CausalCross", "the cross-attention gets a causal mask on top of the padding", "concept",
+       before("k, v =", """
         T, N = x.shape[1], memory.shape[1]
-        causal = torch.arange(N, device=x.device) <= torch.arange(T, device=x.device)[:, None]
-        k, v = self.W_KV(memory).chunk(2, -1)
-        return self.W_C(self.look(self.W_Q(x), k, v, mask[:, None, None, :] & causal))
+        causal = torch.arange(N, device=x.device) <= torch.arange(T, device=x.device)[:, None]"""),
+       ("mask[:, None, None, :]", "mask[:, None, None, :] & causal"))
 
 
 @wrong("the cross-attention is causal, and padding is not hidden", kind="concept")
@@ -222,18 +211,11 @@ class CausalCrossWithoutPadding(_Block):
         return self.W_C(self.join(F.scaled_dot_product_attention(q, k, v, is_causal=True)))
 
 
-@wrong("the mask [B, N] is broadcast as it is, against positions and words", kind="shape")
-class MaskBroadcast(_Block):
-    def cross(self, x, memory, mask):
-        k, v = self.W_KV(memory).chunk(2, -1)
-        return self.W_C(self.look(self.W_Q(x), k, v, mask))
-
-
-@wrong("the mask gets one axis only, [B, 1, N]: its batch lines up with the heads", kind="shape")
-class MaskWithOneAxis(_Block):
-    def cross(self, x, memory, mask):
-        k, v = self.W_KV(memory).chunk(2, -1)
-        return self.W_C(self.look(self.W_Q(x), k, v, mask.unsqueeze(1)))
+change(_Block.cross, "MaskBroadcast", "the mask [B, N] is broadcast as it is, against positions and words", "shape",
+       ("mask[:, None, None, :]", "mask"))
+change(_Block.cross, "MaskWithOneAxis",
+       "the mask gets one axis only, [B, 1, N]: its batch lines up with the heads", "shape",
+       ("mask[:, None, None, :]", "mask.unsqueeze(1)"))
 
 
 @wrong("the mask goes to scaled_dot_product_attention as numbers, which are added to the scores", kind="concept")
@@ -259,10 +241,8 @@ class MemoryZeroedAtPadding(_Block):
         return self.W_C(self.look(self.W_Q(x), k, v, torch.ones_like(mask)[:, None, None]))
 
 
-@wrong("forbidden scores become 0 in both attentions", kind="concept")
-class ScoresZero(_Block):
-    def softmax(self, scores, allowed):
-        return torch.where(allowed, scores, 0.0).softmax(-1)
+change(_Block.softmax, "ScoresZero", "forbidden scores become 0 in both attentions", "concept",
+       ('scores.masked_fill(~allowed, float("-inf"))', "torch.where(allowed, scores, 0.0)"))
 
 
 @wrong("the mask is counted, and the first words are allowed: wrong where padding stands between words", kind="concept")
@@ -272,40 +252,23 @@ class MaskAsLengths(_Block):
         return super().cross(x, memory, prefix)
 
 
-@wrong("every sentence gets the mask of the first", kind="concept")
-class MaskOfTheFirst(_Block):
-    def cross(self, x, memory, mask):
-        return super().cross(x, memory, mask[:1])
-
-
-@wrong("padding is hidden with -1e4 only, which large scores go beyond", kind="numerics")
-class MinusTenThousand(_Block):
-    def softmax(self, scores, allowed):
-        return scores.masked_fill(~allowed, -1e4).softmax(-1)
+change(_PlainCross, "MaskOfTheFirst", "every sentence gets the mask of the first", "concept",
+       (".cross(x, memory, mask)", ".cross(x, memory, mask[:1])"))
+change(_Block.softmax, "MinusTenThousand", "padding is hidden with -1e4 only, which large scores go beyond", "numerics",
+       ('float("-inf")', "-1e4"))
 
 
 # ---------------------------------------------------------------- wrong: who reads what
 
 
-@wrong("keys and values of the cross-attention come from the decoder itself", kind="concept")
-class ReadsItself(_Block):
-    def cross(self, x, memory, mask):
-        k, v = self.W_KV(x).chunk(2, -1)
-        return self.W_C(self.look(self.W_Q(x), k, v, mask[:, None, None, :]))
-
-
-@wrong("queries from the memory, keys and values from the decoder: roles exchanged", kind="concept")
-class RolesExchanged(_Block):
-    def cross(self, x, memory, mask):
-        k, v = self.W_KV(x).chunk(2, -1)
-        free = torch.ones(1, 1, dtype=torch.bool, device=x.device)
-        return self.W_C(self.look(self.W_Q(memory), k, v, free))
-
-
-@wrong("the memory is normed with norm_2", kind="concept")
-class MemoryNormed(_Block):
-    def cross(self, x, memory, mask):
-        return super().cross(x, self.norm_2(memory), mask)
+change(_Block.cross, "ReadsItself", "keys and values of the cross-attention come from the decoder itself", "concept",
+       (".W_KV(memory)", ".W_KV(x)"))
+change(_Block.cross, "RolesExchanged",
+       "queries from the memory, keys and values from the decoder: roles exchanged", "concept",
+       (".W_KV(memory)", ".W_KV(x)"), before("return", "free = torch.ones(1, 1, dtype=torch.bool, device=x.device)"),
+       ("self.W_Q(x), k, v, mask[:, None, None, :]", "self.W_Q(memory), k, v, free"))
+change(_PlainCross, "MemoryNormed", "the memory is normed with norm_2", "concept",
+       (".cross(x, memory, mask)", ".cross(x, self.norm_2(memory), mask)"))
 
 
 @wrong("cross-attention and self-attention both read the block's input, in parallel", kind="concept")
@@ -315,48 +278,22 @@ class Parallel(_Block):
         return X + self.mlp(self.norm_3(X))
 
 
-@wrong("cross-attention first, self-attention second", kind="concept")
-class CrossFirst(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.cross(self.norm_2(X), memory, mask)
-        X = X + self.own(self.norm_1(X))
-        return X + self.mlp(self.norm_3(X))
-
-
-@wrong("cross-attention first, with norm_1, then self-attention with norm_2", kind="concept")
-class CrossFirstWithNorms(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.cross(self.norm_1(X), memory, mask)
-        X = X + self.own(self.norm_2(X))
-        return X + self.mlp(self.norm_3(X))
-
-
-@wrong("no cross-attention at all", kind="concept")
-class WithoutCross(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.own(self.norm_1(X))
-        return X + self.mlp(self.norm_3(X))
-
-
-@wrong("the MLP is missing", kind="concept")
-class WithoutMlp(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.own(self.norm_1(X))
-        return X + self.cross(self.norm_2(X), memory, mask)
-
-
-@wrong("keys and values are exchanged in W_KV", kind="concept")
-class ValuesFirst(_Block):
-    def cross(self, x, memory, mask):
-        v, k = self.W_KV(memory).chunk(2, -1)
-        return self.W_C(self.look(self.W_Q(x), k, v, mask[:, None, None, :]))
-
-
-@wrong("W_KV is split along the heads first: key and value features alternate", kind="concept")
-class KVPerHead(_Block):
-    def cross(self, x, memory, mask):
-        k, v = self.W_KV(memory).unflatten(-1, (self.H, 2, -1)).unbind(3)
-        return self.W_C(self.look(self.W_Q(x), k.flatten(2), v.flatten(2), mask[:, None, None, :]))
+change(_Block.forward, "CrossFirst", "cross-attention first, self-attention second", "concept",
+       before("X = X + self.own(self.norm_1(X))", "X = X + self.cross(self.norm_2(X), memory, mask)"),
+       ("X = X + self.cross(self.norm_2(X), memory, mask)", ""))
+change(_Block.forward, "CrossFirstWithNorms",
+       "cross-attention first, with norm_1, then self-attention with norm_2", "concept",
+       (".own(self.norm_1(X))", ".cross(self.norm_1(X), memory, mask)"),
+       (".cross(self.norm_2(X), memory, mask)", ".own(self.norm_2(X))"))
+change(_Block.forward, "WithoutCross", "no cross-attention at all", "concept",
+       ("X = X + self.cross(self.norm_2(X), memory, mask)", ""))
+change(_Block.forward, "WithoutMlp", "the MLP is missing", "concept",
+       ("X = X + self.cross", "return X + self.cross"), ("return X + self.mlp(self.norm_3(X))", ""))
+change(_Block.cross, "ValuesFirst", "keys and values are exchanged in W_KV", "concept",
+       ("k, v = self.W_KV(memory).chunk(2, -1)", "v, k = self.W_KV(memory).chunk(2, -1)"))
+change(_Block.cross, "KVPerHead", "W_KV is split along the heads first: key and value features alternate", "concept",
+       (".chunk(2, -1)", ".unflatten(-1, (self.H, 2, -1)).unbind(3)"),
+       ("self.W_Q(x), k, v", "self.W_Q(x), k.flatten(2), v.flatten(2)"))
 
 
 # ---------------------------------------------------------------- wrong: wiring
@@ -381,52 +318,20 @@ class AddsToNormed(_Block):
         return X + self.mlp(X)
 
 
-@wrong("no residual around the cross-attention", kind="concept")
-class NoResidualCross(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.own(self.norm_1(X))
-        X = self.cross(self.norm_2(X), memory, mask)
-        return X + self.mlp(self.norm_3(X))
-
-
-@wrong("no residual around the self-attention", kind="concept")
-class NoResidualOwn(_Block):
-    def forward(self, X, memory, mask):
-        X = self.own(self.norm_1(X))
-        X = X + self.cross(self.norm_2(X), memory, mask)
-        return X + self.mlp(self.norm_3(X))
-
-
-@wrong("no residual around the MLP", kind="concept")
-class NoResidualMlp(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.own(self.norm_1(X))
-        X = X + self.cross(self.norm_2(X), memory, mask)
-        return self.mlp(self.norm_3(X))
-
-
-@wrong("the last residual comes from the block's input", kind="concept")
-class ResidualFromTheInput(_Block):
-    def forward(self, X, memory, mask):
-        Y = X + self.own(self.norm_1(X))
-        Y = Y + self.cross(self.norm_2(Y), memory, mask)
-        return X + self.mlp(self.norm_3(Y))
-
-
-@wrong("queries of the cross-attention are not normed", kind="concept")
-class QueriesNotNormed(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.own(self.norm_1(X))
-        X = X + self.cross(X, memory, mask)
-        return X + self.mlp(self.norm_3(X))
-
-
-@wrong("the MLP reads norm_2, norm_3 is not used", kind="concept")
-class NormTwoTwice(_Block):
-    def forward(self, X, memory, mask):
-        X = X + self.own(self.norm_1(X))
-        X = X + self.cross(self.norm_2(X), memory, mask)
-        return X + self.mlp(self.norm_2(X))
+change(_Block.forward, "NoResidualCross", "no residual around the cross-attention", "concept",
+       ("X + self.cross", "self.cross"))
+change(_Block.forward, "NoResidualOwn", "no residual around the self-attention", "concept",
+       ("X + self.own", "self.own"))
+change(_Block.forward, "NoResidualMlp", "no residual around the MLP", "concept",
+       ("X + self.mlp", "self.mlp"))
+change(_Block.forward, "ResidualFromTheInput", "the last residual comes from the block's input", "concept",
+       ("X = X + self.own", "Y = X + self.own"),
+       ("X = X + self.cross(self.norm_2(X), memory, mask)", "Y = Y + self.cross(self.norm_2(Y), memory, mask)"),
+       (".norm_3(X)", ".norm_3(Y)"))
+change(_Block.forward, "QueriesNotNormed", "queries of the cross-attention are not normed", "concept",
+       ("self.norm_2(X)", "X"))
+change(_Block.forward, "NormTwoTwice", "the MLP reads norm_2, norm_3 is not used", "concept",
+       (".norm_3(X)", ".norm_2(X)"))
 
 
 @wrong("a norm at the end too", kind="concept")
@@ -435,22 +340,12 @@ class NormAtTheEnd(_Block):
         return self.norm_3(super().forward(X, memory, mask))
 
 
-@wrong("GELU, not ReLU", kind="concept")
-class Gelu(_Block):
-    def mlp(self, x):
-        return self.W_out(F.gelu(self.W_in(x)))
-
-
-@wrong("no activation between the two layers of the MLP", kind="concept")
-class LinearMlp(_Block):
-    def mlp(self, x):
-        return self.W_out(self.W_in(x))
-
-
-@wrong("ReLU after the second layer, not between", kind="concept")
-class ReluAfter(_Block):
-    def mlp(self, x):
-        return F.relu(self.W_out(self.W_in(x)))
+change(_Block.mlp, "Gelu", "GELU, not ReLU", "concept",
+       ("F.relu", "F.gelu"))
+change(_Block.mlp, "LinearMlp", "no activation between the two layers of the MLP", "concept",
+       ("F.relu(self.W_in(x))", "self.W_in(x)"))
+change(_Block.mlp, "ReluAfter", "ReLU after the second layer, not between", "concept",
+       ("self.W_out(F.relu(self.W_in(x)))", "F.relu(self.W_out(self.W_in(x)))"))
 
 
 @wrong("W_O and W_C have changed places", kind="concept")
@@ -464,28 +359,18 @@ class OutputsExchanged(_Block):
         return self.W_O(self.look(self.W_Q(x), k, v, mask[:, None, None, :]))
 
 
-@wrong("the cross-attention has no output projection", kind="concept")
-class WithoutWC(_Block):
-    def cross(self, x, memory, mask):
-        k, v = self.W_KV(memory).chunk(2, -1)
-        return self.look(self.W_Q(x), k, v, mask[:, None, None, :])
+change(_Block.cross, "WithoutWC", "the cross-attention has no output projection", "concept",
+       ("return self.W_C(self.look(self.W_Q(x), k, v, mask[:, None, None, :]))",
+        "return self.look(self.W_Q(x), k, v, mask[:, None, None, :])"))
 
 
 # ---------------------------------------------------------------- wrong: heads
 
 
-@wrong("scores are divided by sqrt(D)", kind="concept")
-class DividedByRootD(_Block):
-    def look(self, q, k, v, allowed):
-        q, k, v = self.split(q), self.split(k), self.split(v)
-        return self.join(self.softmax(q @ k.mT / math.sqrt(self.D), allowed) @ v)
-
-
-@wrong("scores are not scaled", kind="concept")
-class Unscaled(_Block):
-    def look(self, q, k, v, allowed):
-        q, k, v = self.split(q), self.split(k), self.split(v)
-        return self.join(self.softmax(q @ k.mT, allowed) @ v)
+change(_Block.look, "DividedByRootD", "scores are divided by sqrt(D)", "concept",
+       (".D // self.H", ".D"))
+change(_Block.look, "Unscaled", "scores are not scaled", "concept",
+       ("k.mT / math.sqrt(self.D // self.H)", "k.mT"))
 
 
 @wrong("one head of width D, whatever H is", kind="concept")
@@ -509,16 +394,10 @@ class ViewWithoutTranspose(_Block):
         return x.reshape(x.shape[0], self.H, x.shape[1], -1)
 
 
-@wrong("heads are joined without the transpose", kind="concept")
-class JoinWithoutTranspose(_Block):
-    def join(self, x):
-        return x.reshape(x.shape[0], x.shape[2], -1)
-
-
-@wrong("softmax over the queries", kind="concept")
-class SoftmaxOverQueries(_Block):
-    def softmax(self, scores, allowed):
-        return scores.masked_fill(~allowed, torch.finfo(scores.dtype).min).softmax(-2)
+change(_Block.join, "JoinWithoutTranspose", "heads are joined without the transpose", "concept",
+       ("x.transpose(1, 2).flatten(2)", "x.reshape(x.shape[0], x.shape[2], -1)"))
+change(_Block.softmax, "SoftmaxOverQueries", "softmax over the queries", "concept",
+       ('float("-inf")', "torch.finfo(scores.dtype).min"), ("softmax(-1)", "softmax(-2)"))
 
 
 # ---------------------------------------------------------------- wrong: modules and the rest
@@ -543,10 +422,8 @@ class WithoutBiases(_Block):
         self.W_Q, self.W_KV = nn.Linear(D, D, bias=False), nn.Linear(D, 2 * D, bias=False)
 
 
-@wrong("dropout of 0.1", kind="process")
-class WithDropout(_Block):
-    def mlp(self, x):
-        return F.dropout(super().mlp(x), 0.1, self.training)
+change(_Block.mlp, "WithDropout", "dropout of 0.1", "process",
+       ("return self.W_out(F.relu(self.W_in(x)))", "return F.dropout(super().mlp(x), 0.1, self.training)"))
 
 
 @wrong("nn.MultiheadAttention does the cross-attention", kind="process")
@@ -570,10 +447,8 @@ class InPlace(_Block):
         return X + self.mlp(self.norm_3(X))
 
 
-@wrong("the memory is detached", kind="gradient")
-class MemoryDetached(_Block):
-    def cross(self, x, memory, mask):
-        return super().cross(x, memory.detach(), mask)
+change(_PlainCross, "MemoryDetached", "the memory is detached", "gradient",
+       (".cross(x, memory, mask)", ".cross(x, memory.detach(), mask)"))
 
 
 @wrong("exp without subtracting the largest score", kind="numerics")
@@ -596,7 +471,5 @@ class ReturnsTwo(_Block):
         return super().forward(X, memory, mask), mask
 
 
-@left_open("padding is hidden with -1e9", kind="numerics")
-class MinusBillion(_Block):
-    def softmax(self, scores, allowed):
-        return scores.masked_fill(~allowed, -1e9).softmax(-1)
+change(_Block.softmax, "MinusBillion", "padding is hidden with -1e9", "numerics",
+       ('float("-inf")', "-1e9"), verdict="open")

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, right, wrong
 
 
 def _block(D, H, D_F, **other):
@@ -185,70 +185,36 @@ class KeptMasks(_Base):
 # --------------------------------------------------------------------------------------------------- wrong: the mask
 
 
-@wrong("no mask: every position attends to all", kind="concept")
-class NoMask(_Base):
-    def through(self, X):
-        for block in self.blocks:
-            X = block(X)
-        return X
+change(_Base.through, "NoMask", "no mask: every position attends to all", "concept",
+       ("mask = self.mask(X)", ""), ("X, src_mask=mask", "X"))
 
 
-@wrong(
-    "True means allowed in the mask, as in this course: position i may look only at later ones, the last at none",
-    kind="concept",
-)
-class MaskOtherWayRound(_Base):
+# Right, and not registered: answers below are changes of it.
+class _PlainMask(_Base):
     def mask(self, X):
-        return ~super().mask(X)
+        return super().mask(X)
 
 
-@wrong("the mask is transposed: each position attends to itself and to the later ones", kind="concept")
-class FutureOnly(_Base):
-    def mask(self, X):
-        return super().mask(X).T
-
-
-@wrong("the mask forbids the position itself too, and the first row has nothing left: NaN", kind="edge")
-class NotItself(_Base):
-    def mask(self, X):
-        return torch.ones(X.shape[1], X.shape[1], device=X.device).triu().bool()
-
-
-@wrong("the mask lets in one later position: triu begins at the second diagonal", kind="concept")
-class OneLater(_Base):
-    def mask(self, X):
-        return super().mask(X).triu(2)
-
-
-@wrong("the mask is given to the first block alone", kind="concept")
-class MaskInTheFirst(_Base):
-    def through(self, X):
-        mask = self.mask(X)
-        for number, block in enumerate(self.blocks):
-            X = block(X, src_mask=mask if number == 0 else None)
-        return X
-
-
-@wrong("the last block works without a mask", kind="concept")
-class LastWithoutMask(_Base):
-    def through(self, X):
-        mask = self.mask(X)
-        for block in self.blocks[:-1]:
-            X = block(X, src_mask=mask)
-        return self.blocks[-1](X)
-
-
-@wrong("−10 instead of −∞ in the mask: later positions keep a little weight", kind="numerics")
-class MinusTen(_Base):
-    def mask(self, X):
-        return super().mask(X).to(X.dtype) * -10
-
-
-@wrong("the mask is that of N positions, which fails for shorter texts", kind="edge")
-class MaskOfTheContext(_Base):
-    def mask(self, X):
-        N = self.positions.num_embeddings
-        return torch.ones(N, N, dtype=torch.bool, device=X.device).triu(1)
+change(_PlainMask, "MaskOtherWayRound", "True means allowed in the mask, as in this course: position i may look only "
+       "at later ones, the last at none", "concept",
+       ("super().mask(X)", "~super().mask(X)"))
+change(_PlainMask, "FutureOnly",
+       "the mask is transposed: each position attends to itself and to the later ones", "concept",
+       ("super().mask(X)", "super().mask(X).T"))
+change(_PlainMask, "NotItself",
+       "the mask forbids the position itself too, and the first row has nothing left: NaN", "edge",
+       ("super().mask(X)", "torch.ones(X.shape[1], X.shape[1], device=X.device).triu().bool()"))
+change(_PlainMask, "OneLater", "the mask lets in one later position: triu begins at the second diagonal", "concept",
+       ("super().mask(X)", "super().mask(X).triu(2)"))
+change(_Base.through, "MaskInTheFirst", "the mask is given to the first block alone", "concept",
+       ("for block in self.blocks:", "for number, block in enumerate(self.blocks):"),
+       ("src_mask=mask", "src_mask=mask if number == 0 else None"))
+change(_Base.through, "LastWithoutMask", "the last block works without a mask", "concept",
+       ("self.blocks", "self.blocks[:-1]"), ("return X", "return self.blocks[-1](X)"))
+change(_PlainMask, "MinusTen", "−10 instead of −∞ in the mask: later positions keep a little weight", "numerics",
+       ("super().mask(X)", "super().mask(X).to(X.dtype) * -10"))
+change(_Base.mask, "MaskOfTheContext", "the mask is that of N positions, which fails for shorter texts", "edge",
+       ("n = X.shape[1]", "N = self.positions.num_embeddings"), ("n, n", "N, N"))
 
 
 @wrong("the mask is made in the first call and kept: texts of another length fail", kind="interface")
@@ -259,11 +225,10 @@ class MaskOfTheFirstCall(_Base):
         return self.first_mask
 
 
-@wrong("each position sees the last 16 positions only", kind="concept")
-class Window(_Base):
-    def mask(self, X):
+change(_PlainMask, "Window", "each position sees the last 16 positions only", "concept",
+       ("return super().mask(X)", """
         later = super().mask(X)
-        return later | torch.ones_like(later).tril(-16)
+        return later | torch.ones_like(later).tril(-16)"""))
 
 
 @wrong("token 0 is taken for padding and hidden as a key", kind="edge")
@@ -278,20 +243,13 @@ class ZeroIsPadding(_Base):
         return self.head(X)
 
 
-@wrong("the mask is made on the CPU, which fails for a model on another device", kind="interface")
-class MaskOnTheCPU(_Base):
-    def mask(self, X):
-        return torch.ones(X.shape[1], X.shape[1]).triu(1).bool()
-
-
-@wrong(
-    "a mask of −∞ in float32 whatever the model is: with float64 torch refuses it, or, on the CPU from 16 positions on, "
-    "reads it wrongly without an error",
-    kind="numerics",
-)
-class MaskOfFloat32(_Base):
-    def mask(self, X):
-        return torch.full((X.shape[1], X.shape[1]), -math.inf, dtype=torch.float32, device=X.device).triu(1)
+change(_PlainMask, "MaskOnTheCPU",
+       "the mask is made on the CPU, which fails for a model on another device", "interface",
+       ("super().mask(X)", "torch.ones(X.shape[1], X.shape[1]).triu(1).bool()"))
+change(_PlainMask, "MaskOfFloat32", "a mask of −∞ in float32 whatever the model is: with float64 torch refuses it, or, "
+       "on the CPU from 16 positions on, reads it wrongly without an error", "numerics",
+       ("super().mask(X)",
+        "torch.full((X.shape[1], X.shape[1]), -math.inf, dtype=torch.float32, device=X.device).triu(1)"))
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: the head
@@ -329,16 +287,11 @@ class HeadWithBias(_Base):
         return super().head(X) + self.bias
 
 
-@wrong("the table is detached in the head: its gradient comes from the embeddings alone", kind="gradient")
-class DetachedHead(_Base):
-    def head(self, X):
-        return self.norm(X) @ self.tokens.weight.detach().T
-
-
-@wrong("the norm before the head is missing (and never used)", kind="concept")
-class WithoutNorm(_Base):
-    def head(self, X):
-        return X @ self.tokens.weight.T
+change(_Base.head, "DetachedHead",
+       "the table is detached in the head: its gradient comes from the embeddings alone", "gradient",
+       (".weight.T", ".weight.detach().T"))
+change(_Base.head, "WithoutNorm", "the norm before the head is missing (and never used)", "concept",
+       ("self.norm(X)", "X"))
 
 
 @wrong("the norm acts on the embeddings and not on what the last block makes", kind="concept")
@@ -359,17 +312,16 @@ class NormAfterEach(_Base):
         return X @ self.tokens.weight.T
 
 
-@wrong("the last norm has no weights of its own (elementwise_affine=False)", kind="module")
-class PlainNorm(_Base):
+# Right, and not registered: answers below are changes of it.
+class _PlainInit(_Base):
     def __init__(self, V, N, D, H, D_F, L):
         super().__init__(V, N, D, H, D_F, L)
-        self.norm = nn.LayerNorm(D, elementwise_affine=False)
 
 
-@wrong("a softmax over the vocabulary: probabilities, not logits", kind="concept")
-class Probabilities(_Base):
-    def head(self, X):
-        return super().head(X).softmax(-1)
+change(_PlainInit, "PlainNorm", "the last norm has no weights of its own (elementwise_affine=False)", "module",
+       after("super().__init__(V, N, D, H, D_F, L)", "self.norm = nn.LayerNorm(D, elementwise_affine=False)"))
+change(_Base.head, "Probabilities", "a softmax over the vocabulary: probabilities, not logits", "concept",
+       ("return self.norm(X) @ self.tokens.weight.T", "return super().head(X).softmax(-1)"))
 
 
 @wrong("where V = D the table is multiplied without its transposition (tried as it is first)", kind="edge")
@@ -379,34 +331,21 @@ class TransposedByTrying(_Base):
         return self.norm(X) @ (E if E.shape[0] == X.shape[-1] else E.T)
 
 
-@wrong("logits of the last position alone, [B, V]", kind="shape")
-class LastPosition(_Base):
-    def head(self, X):
-        return super().head(X[:, -1])
-
-
-@wrong("the last position has no logits, since nothing follows it: [B, n − 1, V]", kind="shape")
-class WithoutTheLast(_Base):
-    def head(self, X):
-        return super().head(X)[:, :-1]
-
-
-@wrong(
-    "the logits are moved on by one position, so that those at i are about token i (the first gets the last's)",
-    kind="concept",
-)
-class Shifted(_Base):
-    def head(self, X):
-        return super().head(X).roll(1, dims=1)
+change(_Base.head, "LastPosition", "logits of the last position alone, [B, V]", "shape",
+       ("return self.norm(X) @ self.tokens.weight.T", "return super().head(X[:, -1])"))
+change(_Base.head, "WithoutTheLast",
+       "the last position has no logits, since nothing follows it: [B, n − 1, V]", "shape",
+       ("return self.norm(X) @ self.tokens.weight.T", "return super().head(X)[:, :-1]"))
+change(_Base.head, "Shifted", "the logits are moved on by one position, so that those at i are about token i (the "
+       "first gets the last's)", "concept",
+       ("return self.norm(X) @ self.tokens.weight.T", "return super().head(X).roll(1, dims=1)"))
 
 
 # ----------------------------------------------------------------------------------------------- wrong: the embeddings
 
 
-@wrong("the positions are missing (the table exists but is never used)", kind="concept")
-class WithoutPositions(_Base):
-    def embedded(self, tokens):
-        return self.tokens(tokens)
+change(_Base.embedded, "WithoutPositions", "the positions are missing (the table exists but is never used)", "concept",
+       (".tokens(tokens) + self.positions.weight[: tokens.shape[1]]", ".tokens(tokens)"))
 
 
 @wrong("positions are counted from 1: row i + 1 of P, and position N has to share the last row", kind="concept")
@@ -416,16 +355,11 @@ class PositionsFromOne(_Base):
         return self.tokens(tokens) + self.positions(places.clamp(max=self.positions.num_embeddings - 1))
 
 
-@wrong("the last n rows of P are taken and not the first n: shorter texts sit at the end of the context", kind="edge")
-class AtTheEnd(_Base):
-    def embedded(self, tokens):
-        return self.tokens(tokens) + self.positions.weight[-tokens.shape[1] :]
-
-
-@wrong("all N rows of P are added, which fails for shorter texts", kind="edge")
-class AllPositions(_Base):
-    def embedded(self, tokens):
-        return self.tokens(tokens) + self.positions.weight
+change(_Base.embedded, "AtTheEnd",
+       "the last n rows of P are taken and not the first n: shorter texts sit at the end of the context", "edge",
+       (".weight[: tokens.shape[1]]", ".weight[-tokens.shape[1] :]"))
+change(_Base.embedded, "AllPositions", "all N rows of P are added, which fails for shorter texts", "edge",
+       (".weight[: tokens.shape[1]]", ".weight"))
 
 
 @wrong("the positions are those of sines and cosines, not learned ones", kind="module")
@@ -455,18 +389,12 @@ class PositionsInEveryBlock(_Base):
         return self.head(X)
 
 
-@wrong("nn.Embedding with padding_idx=0: token 0 begins at 0 and gets no gradient from its embedding", kind="gradient")
-class PaddingIndex(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.tokens = nn.Embedding(V, D, padding_idx=0)
-
-
-@wrong("nn.Embedding with max_norm=1 shortens rows of the table in place in each call", kind="module")
-class ShortenedTable(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.tokens = nn.Embedding(V, D, max_norm=1.0)
+change(_PlainInit, "PaddingIndex",
+       "nn.Embedding with padding_idx=0: token 0 begins at 0 and gets no gradient from its embedding", "gradient",
+       after("super().__init__(V, N, D, H, D_F, L)", "self.tokens = nn.Embedding(V, D, padding_idx=0)"))
+change(_PlainInit, "ShortenedTable",
+       "nn.Embedding with max_norm=1 shortens rows of the table in place in each call", "module",
+       after("super().__init__(V, N, D, H, D_F, L)", "self.tokens = nn.Embedding(V, D, max_norm=1.0)"))
 
 
 @wrong("the first token of each text is overwritten with 0, a start mark, in the input", kind="interface")
@@ -479,11 +407,8 @@ class StartMark(_Base):
 # --------------------------------------------------------------------------------------------------- wrong: the blocks
 
 
-@wrong("one block L times in the list: all share their weights", kind="module")
-class OneBlock(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.blocks = nn.ModuleList([_block(D, H, D_F)] * L)
+change(_PlainInit, "OneBlock", "one block L times in the list: all share their weights", "module",
+       after("super().__init__(V, N, D, H, D_F, L)", "self.blocks = nn.ModuleList([_block(D, H, D_F)] * L)"))
 
 
 @wrong("the blocks are in a plain list, so that their weights are no parameters of the model", kind="module")
@@ -497,25 +422,15 @@ class PlainList(nn.Module):
     forward, embedded, through, mask, head = _Base.forward, _Base.embedded, _Base.through, _Base.mask, _Base.head
 
 
-@wrong("post-norm blocks: norm_first=True was forgotten", kind="module")
-class PostNorm(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.blocks = nn.ModuleList([_block(D, H, D_F, norm_first=False) for _ in range(L)])
-
-
-@wrong("the default dropout of 0.1 in training mode", kind="module")
-class Dropout(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.blocks = nn.ModuleList([_block(D, H, D_F, dropout=0.1) for _ in range(L)])
-
-
-@wrong("ReLU in the blocks, torch's default, and not GELU", kind="module")
-class WithReLU(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.blocks = nn.ModuleList([_block(D, H, D_F, activation="relu") for _ in range(L)])
+change(_PlainInit, "PostNorm", "post-norm blocks: norm_first=True was forgotten", "module",
+       after("super().__init__(V, N, D, H, D_F, L)",
+             "self.blocks = nn.ModuleList([_block(D, H, D_F, norm_first=False) for _ in range(L)])"))
+change(_PlainInit, "Dropout", "the default dropout of 0.1 in training mode", "module",
+       after("super().__init__(V, N, D, H, D_F, L)",
+             "self.blocks = nn.ModuleList([_block(D, H, D_F, dropout=0.1) for _ in range(L)])"))
+change(_PlainInit, "WithReLU", "ReLU in the blocks, torch's default, and not GELU", "module",
+       after("super().__init__(V, N, D, H, D_F, L)",
+             'self.blocks = nn.ModuleList([_block(D, H, D_F, activation="relu") for _ in range(L)])'))
 
 
 @wrong("batch_first=True was forgotten: each position attends to the earlier texts of the batch", kind="shape")
@@ -528,28 +443,13 @@ class BatchSecond(_Base):
         return super().mask(X.transpose(0, 1))
 
 
-@wrong("the hidden width of the MLPs is 4 D, whatever D_F is", kind="module")
-class FourTimes(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, 4 * D, L)
-
-
-@wrong("the last block is never called: a loop up to L − 1", kind="edge")
-class OneBlockShort(_Base):
-    def through(self, X):
-        mask = self.mask(X)
-        for l in range(len(self.blocks) - 1):
-            X = self.blocks[l](X, src_mask=mask)
-        return X
-
-
-@wrong("what a block makes is added to what it got, though the residual connections are inside of it", kind="concept")
-class ResidualTwice(_Base):
-    def through(self, X):
-        mask = self.mask(X)
-        for block in self.blocks:
-            X = X + block(X, src_mask=mask)
-        return X
+change(_PlainInit, "FourTimes", "the hidden width of the MLPs is 4 D, whatever D_F is", "module",
+       (".__init__(V, N, D, H, D_F, L)", ".__init__(V, N, D, H, 4 * D, L)"))
+change(_Base.through, "OneBlockShort", "the last block is never called: a loop up to L − 1", "edge",
+       ("block in self.blocks", "l in range(len(self.blocks) - 1)"), ("X = block", "X = self.blocks[l]"))
+change(_Base.through, "ResidualTwice",
+       "what a block makes is added to what it got, though the residual connections are inside of it", "concept",
+       ("block(X, src_mask=mask)", "X + block(X, src_mask=mask)"))
 
 
 @wrong("the blocks are an nn.TransformerEncoder: their weights are called blocks.layers.0 and so on", kind="module")
@@ -572,17 +472,12 @@ class ByView(_Base):
         return self.tokens(tokens.view(-1)).unflatten(0, (B, n)) + self.positions.weight[:n]
 
 
-@wrong("the texts of a batch are joined to one line: a text attends to those before it", kind="shape")
-class OneLine(_Base):
-    def forward(self, tokens):
-        X = self.embedded(tokens)
-        return self.head(self.through(X.flatten(0, 1)[None]).reshape(X.shape))
-
-
-@wrong("squeeze() on the logits: axes of size 1 disappear", kind="shape")
-class Squeezed(_Base):
-    def head(self, X):
-        return super().head(X).squeeze()
+change(_Base.forward, "OneLine",
+       "the texts of a batch are joined to one line: a text attends to those before it", "shape",
+       before("return", "X = self.embedded(tokens)"),
+       (".through(self.embedded(tokens))", ".through(X.flatten(0, 1)[None]).reshape(X.shape)"))
+change(_Base.head, "Squeezed", "squeeze() on the logits: axes of size 1 disappear", "shape",
+       ("return self.norm(X) @ self.tokens.weight.T", "return super().head(X).squeeze()"))
 
 
 @wrong("forward works under no_grad: no gradient reaches any weight", kind="gradient")
@@ -592,10 +487,8 @@ class NoGradients(_Base):
         return super().forward(tokens)
 
 
-@wrong("the logits are always float32", kind="interface")
-class AlwaysFloat32(_Base):
-    def head(self, X):
-        return super().head(X).float()
+change(_Base.head, "AlwaysFloat32", "the logits are always float32", "interface",
+       ("return self.norm(X) @ self.tokens.weight.T", "return super().head(X).float()"))
 
 
 @wrong("logits and the last X come back as a pair", kind="interface")
@@ -605,10 +498,8 @@ class WithTheStream(_Base):
         return self.head(X), X
 
 
-@wrong("the arguments of __init__ stand in the order V, D, N, H, L, D_F", kind="interface")
-class OtherOrder(_Base):
-    def __init__(self, V, D, N, H, L, D_F):
-        super().__init__(V, N, D, H, D_F, L)
+change(_PlainInit, "OtherOrder", "the arguments of __init__ stand in the order V, D, N, H, L, D_F", "interface",
+       ("self, V, N, D, H, D_F, L", "self, V, D, N, H, L, D_F"))
 
 
 @wrong("the tables are called wte and wpe, as in GPT-2's code", kind="module")
@@ -626,42 +517,17 @@ class OtherNames(nn.Module):
     mask = _Base.mask
 
 
-@left_open(
-    "the head is an nn.Linear whose weight is the table itself: no further parameter, but a second name for it",
-    kind="module",
-)
-class SharedLinear(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.lm_head = nn.Linear(D, V, bias=False)
-        self.lm_head.weight = self.tokens.weight
-
-    def head(self, X):
-        return self.lm_head(self.norm(X))
-
-
-@left_open(
-    "the blocks are deep copies of one: each has weights of its own, but all begin with the same numbers", kind="module"
-)
-class CopiedBlocks(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        super().__init__(V, N, D, H, D_F, L)
-        self.blocks = nn.ModuleList([copy.deepcopy(self.blocks[0]) for _ in range(L)])
-
-
-@left_open("the parts of each block are called by hand, and the block itself never", kind="module")
-class PartsByHand(_Base):
-    def through(self, X):
-        mask = self.mask(X)
-        for block in self.blocks:
-            Z = block.norm1(X)
-            X = X + block.self_attn(Z, Z, Z, attn_mask=mask, need_weights=False)[0]
-            X = X + block.linear2(F.gelu(block.linear1(block.norm2(X))))
-        return X
-
-
-@left_open("__init__ sets torch's seed, so that every new model has the same weights", kind="module")
-class OwnSeed(_Base):
-    def __init__(self, V, N, D, H, D_F, L):
-        torch.manual_seed(0)
-        super().__init__(V, N, D, H, D_F, L)
+change(OwnHead, "SharedLinear", "the head is an nn.Linear whose weight is the table itself: no further parameter, but "
+       "a second name for it", "module",
+       after("self.lm_head = nn.Linear(D, V, bias=False)", "self.lm_head.weight = self.tokens.weight"), verdict="open")
+change(_PlainInit, "CopiedBlocks",
+       "the blocks are deep copies of one: each has weights of its own, but all begin with the same numbers", "module",
+       after("super().__init__(V, N, D, H, D_F, L)",
+             "self.blocks = nn.ModuleList([copy.deepcopy(self.blocks[0]) for _ in range(L)])"), verdict="open")
+change(_Base.through, "PartsByHand", "the parts of each block are called by hand, and the block itself never", "module",
+       ("X = block(X, src_mask=mask)", """
+        Z = block.norm1(X)
+        X = X + block.self_attn(Z, Z, Z, attn_mask=mask, need_weights=False)[0]
+        X = X + block.linear2(F.gelu(block.linear1(block.norm2(X))))"""), verdict="open")
+change(_PlainInit, "OwnSeed", "__init__ sets torch's seed, so that every new model has the same weights", "module",
+       before("super().__init__(V, N, D, H, D_F, L)", "torch.manual_seed(0)"), verdict="open")

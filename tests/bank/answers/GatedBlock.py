@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 # ---------------------------------------------------------------- right
@@ -281,18 +281,15 @@ class AllPicturesSoFar(_Block):
         return self.finish(X, mixed)
 
 
-
-
-@wrong(
-    "the picture token itself still attends to the picture before: its own counts from the next position on",
-    kind="concept",
-)
-class TokenSeesThePictureBefore(_Block):
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Block):
     def forward(self, X, pictures, is_picture):
-        which = _last(is_picture) - is_picture.long()
-        return self.finish(X, self.attend(self.norm_text(X), pictures, which))
+        return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
 
 
+change(_PlainForward, "TokenSeesThePictureBefore", "the picture token itself still attends to the picture before: its "
+       "own counts from the next position on", "concept",
+       before("return", "which = _last(is_picture) - is_picture.long()"), ("_last(is_picture)", "which"))
 
 
 @wrong("counted from the end: positions attend to the next picture whose token is still to come", kind="concept")
@@ -304,15 +301,9 @@ class PictureToCome(_Block):
         return self.finish(X, self.attend(self.norm_text(X), pictures, which))
 
 
-
-
-@wrong("all positions attend to the last picture of the row, also those before it", kind="concept")
-class LastOfTheRow(_Block):
-    def forward(self, X, pictures, is_picture):
-        which = _last(is_picture)[:, -1:].expand(is_picture.shape)
-        return self.finish(X, self.attend(self.norm_text(X), pictures, which))
-
-
+change(_PlainForward, "LastOfTheRow",
+       "all positions attend to the last picture of the row, also those before it", "concept",
+       before("return", "which = _last(is_picture)[:, -1:].expand(is_picture.shape)"), ("_last(is_picture)", "which"))
 
 
 @wrong("a position before any picture attends to the last one: index -1", kind="concept")
@@ -321,8 +312,6 @@ class BeforeAnyTheLast(_Block):
         which = _last(is_picture)
         which = torch.where(which < 0, pictures.shape[1] - 1, which)
         return self.finish(X, self.attend(self.norm_text(X), pictures, which))
-
-
 
 
 @wrong("a position before any picture gets NaN: softmax over -inf alone", kind="numerics")
@@ -334,108 +323,41 @@ class BeforeAnyNan(_Block):
         return self.finish(X, mixed)
 
 
+change(_PlainForward, "OnlyPictureTokens",
+       "only the picture tokens themselves attend to their pictures; text gets zero", "concept",
+       before("return", "which = torch.where(is_picture, _last(is_picture), -1)"), ("_last(is_picture)", "which"))
+change(_PlainForward, "CountedOverTheBatch",
+       "picture tokens are counted over the batch, not along the row (cumsum over axis 0)", "concept",
+       ("_last(is_picture)", "is_picture.long().cumsum(0) - 1"))
+change(_PlainForward, "FirstRowsPictures", "all rows look into the first row's pictures", "concept",
+       before("return", "pictures = pictures[:1].expand(pictures.shape)"))
 
 
-@wrong("only the picture tokens themselves attend to their pictures; text gets zero", kind="concept")
-class OnlyPictureTokens(_Block):
-    def forward(self, X, pictures, is_picture):
-        which = torch.where(is_picture, _last(is_picture), -1)
-        return self.finish(X, self.attend(self.norm_text(X), pictures, which))
-
-
-
-
-@wrong("picture tokens are counted over the batch, not along the row (cumsum over axis 0)", kind="concept")
-class CountedOverTheBatch(_Block):
-    def forward(self, X, pictures, is_picture):
-        return self.finish(X, self.attend(self.norm_text(X), pictures, is_picture.long().cumsum(0) - 1))
-
-
-
-
-@wrong("all rows look into the first row's pictures", kind="concept")
-class FirstRowsPictures(_Block):
-    def forward(self, X, pictures, is_picture):
-        pictures = pictures[:1].expand(pictures.shape)
-        return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
-
-
-
-
-@wrong("the gates go through a sigmoid, so that a new block is not the identity", kind="concept")
-class SigmoidGates(_Block):
-    def forward(self, X, pictures, is_picture):
-        mixed = self.attend(self.norm_text(X), pictures, _last(is_picture))
-        X = X + torch.sigmoid(self.gate_attention) * self.output(mixed)
-        return X + torch.sigmoid(self.gate_mlp) * self.mlp(self.norm_mlp(X))
-
-
-
-
-@wrong("the two gates are swapped", kind="concept")
-class GatesSwapped(_Block):
-    def forward(self, X, pictures, is_picture):
-        mixed = self.attend(self.norm_text(X), pictures, _last(is_picture))
-        X = X + torch.tanh(self.gate_mlp) * self.output(mixed)
-        return X + torch.tanh(self.gate_attention) * self.mlp(self.norm_mlp(X))
-
-
-
-
-@wrong("the MLP has no gate", kind="concept")
-class MlpWithoutGate(_Block):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Block):
     def forward(self, X, pictures, is_picture):
         mixed = self.attend(self.norm_text(X), pictures, _last(is_picture))
         X = X + torch.tanh(self.gate_attention) * self.output(mixed)
-        return X + self.mlp(self.norm_mlp(X))
+        return X + torch.tanh(self.gate_mlp) * self.mlp(self.norm_mlp(X))
 
 
-
-
-@wrong("the residual of the attention adds the normed text", kind="concept")
-class ResidualOfTheNorm(_Block):
-    def forward(self, X, pictures, is_picture):
-        X = self.norm_text(X)
-        return self.finish(X, self.attend(X, pictures, _last(is_picture)))
-
-
-
-
-@wrong("the MLP gets the block's input, not what the attention made of it (both in parallel)", kind="concept")
-class InParallel(_Block):
-    def forward(self, X, pictures, is_picture):
-        mixed = self.attend(self.norm_text(X), pictures, _last(is_picture))
-        new = X + torch.tanh(self.gate_attention) * self.output(mixed)
-        return new + torch.tanh(self.gate_mlp) * self.mlp(self.norm_mlp(X))
-
-
-
-
-@wrong("queries come from the text without norm_text", kind="concept")
-class QueriesNotNormed(_Block):
-    def forward(self, X, pictures, is_picture):
-        return self.finish(X, self.attend(X, pictures, _last(is_picture)))
-
-
-
-
-@wrong("the MLP is without norm_mlp", kind="concept")
-class MlpNotNormed(_Block):
-    def forward(self, X, pictures, is_picture):
-        mixed = self.attend(self.norm_text(X), pictures, _last(is_picture))
-        X = X + torch.tanh(self.gate_attention) * self.output(mixed)
-        return X + torch.tanh(self.gate_mlp) * self.mlp(X)
-
-
-
-
-@wrong("scores are divided by sqrt(D), not sqrt(D/H)", kind="concept")
-class ScaledByD(_Block):
-    def forward(self, X, pictures, is_picture):
-        scale = X.shape[-1] ** -0.5
-        return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture), scale=scale))
-
-
+change(_Plain, "SigmoidGates", "the gates go through a sigmoid, so that a new block is not the identity", "concept",
+       (".tanh", ".sigmoid", 2))
+change(_Plain, "GatesSwapped", "the two gates are swapped", "concept",
+       (".gate_attention", ".gate_mlp"), (".gate_mlp", ".gate_attention"))
+change(_Plain, "MlpWithoutGate", "the MLP has no gate", "concept",
+       ("torch.tanh(self.gate_mlp) * self", "self"))
+change(_PlainForward, "ResidualOfTheNorm", "the residual of the attention adds the normed text", "concept",
+       before("return", "X = self.norm_text(X)"), ("self.norm_text(X)", "X"))
+change(_Plain, "InParallel",
+       "the MLP gets the block's input, not what the attention made of it (both in parallel)", "concept",
+       ("X =", "new ="), ("return X", "return new"))
+change(_PlainForward, "QueriesNotNormed", "queries come from the text without norm_text", "concept",
+       ("self.norm_text(X)", "X"))
+change(_Plain, "MlpNotNormed", "the MLP is without norm_mlp", "concept",
+       ("self.norm_mlp(X)", "X"))
+change(_PlainForward, "ScaledByD", "scores are divided by sqrt(D), not sqrt(D/H)", "concept",
+       before("return", "scale = X.shape[-1] ** -0.5"), ("_last(is_picture)", "_last(is_picture), scale=scale"))
 
 
 @wrong("H is ignored: one head of width D", kind="concept")
@@ -450,8 +372,6 @@ class OneHead(_Block):
         return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
 
 
-
-
 @wrong("to_values is applied to the keys, not to the pictures", kind="concept")
 class ValuesOfKeys(_Block):
     def attend(self, x, pictures, which):
@@ -464,14 +384,8 @@ class ValuesOfKeys(_Block):
         return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
 
 
-
-
-@wrong("of each picture only the first vector is looked at, not all R", kind="concept")
-class FirstVectorOnly(_Block):
-    def forward(self, X, pictures, is_picture):
-        return self.finish(X, self.attend(self.norm_text(X), pictures[:, :, :1], _last(is_picture)))
-
-
+change(_PlainForward, "FirstVectorOnly", "of each picture only the first vector is looked at, not all R", "concept",
+       ("self.norm_text(X), pictures", "self.norm_text(X), pictures[:, :, :1]"))
 
 
 @wrong(
@@ -487,8 +401,6 @@ class OwnersInterleaved(_Block):
         return self.finish(X, mixed * (which >= 0))
 
 
-
-
 # ---------------------------------------------------------------- wrong: modules
 
 
@@ -502,18 +414,9 @@ class GatesStartOpen(_Block):
         return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
 
 
-
-
-@wrong("the gates are vectors of D entries, one for each feature", kind="module")
-class GatesOfShapeD(_Block):
-    def __init__(self, D: int, H: int):
-        super().__init__(D, H)
-        self.gate_attention, self.gate_mlp = nn.Parameter(torch.zeros(D)), nn.Parameter(torch.zeros(D))
-
-    def forward(self, X, pictures, is_picture):
-        return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
-
-
+change(GatesStartOpen, "GatesOfShapeD", "the gates are vectors of D entries, one for each feature", "module",
+       ("nn.Parameter(torch.ones([])), nn.Parameter(torch.ones([]))",
+        "nn.Parameter(torch.zeros(D)), nn.Parameter(torch.zeros(D))"))
 
 
 @wrong("projections and output have a bias", kind="module")
@@ -529,8 +432,6 @@ class WithBias(_Block):
 # ---------------------------------------------------------------- wrong: the rest
 
 
-
-
 @wrong("counts of picture tokens index the pictures directly: fails where a row has P of them", kind="edge")
 class IndexOutOfRange(_Block):
     def forward(self, X, pictures, is_picture):
@@ -542,16 +443,8 @@ class IndexOutOfRange(_Block):
         return self.finish(X, self.join(mixed).squeeze(2) * (number > 0)[..., None])
 
 
-
-
-@wrong("X is changed in place", kind="interface")
-class AddedInPlace(_Block):
-    def forward(self, X, pictures, is_picture):
-        mixed = self.attend(self.norm_text(X), pictures, _last(is_picture))
-        X.data += torch.tanh(self.gate_attention) * self.output(mixed)
-        return X + torch.tanh(self.gate_mlp) * self.mlp(self.norm_mlp(X))
-
-
+change(_Plain, "AddedInPlace", "X is changed in place", "interface",
+       ("X = X +", "X.data +="))
 
 
 @wrong("exp without subtracting the largest score: inf / inf with large scores", kind="numerics")
@@ -570,9 +463,5 @@ class SoftmaxOverflows(_Block):
         return self.finish(X, self.attend(self.norm_text(X), pictures, _last(is_picture)))
 
 
-
-
-@wrong("the pictures are detached, so no gradient reaches them", kind="gradient")
-class PicturesDetached(_Block):
-    def forward(self, X, pictures, is_picture):
-        return self.finish(X, self.attend(self.norm_text(X), pictures.detach(), _last(is_picture)))
+change(_PlainForward, "PicturesDetached", "the pictures are detached, so no gradient reaches them", "gradient",
+       ("self.norm_text(X), pictures", "self.norm_text(X), pictures.detach()"))

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, left_open, right, wrong
 
 
 class _Base(nn.Module):
@@ -189,19 +189,21 @@ class Registered(nn.Module):
         return torch.tensordot(bottleneck, self.B, dims=([-1], [1])) * self.factor + self.linear(X)
 
 
+# Right, and not registered: answers below are changes of it.
+class _PlainInit(_Whole):
+    def __init__(self, D_in, D_out, r, alpha):
+        super().__init__(D_in, D_out, r, alpha)
+
+
 # ---------------------------------------------------------------------------------------------------------- left open
 
 
-@left_open(
-    "the constructor seeds torch's generator with 0, so that all layers of one size begin with the same A",
-    kind="module",
-)
-class Seeded(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
+change(_PlainInit, "Seeded",
+       "the constructor seeds torch's generator with 0, so that all layers of one size begin with the same A", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", """
         torch.manual_seed(0)
         with torch.no_grad():
-            self.A.normal_()
+            self.A.normal_()"""), verdict="open")
 
 
 @left_open("alpha/r is kept as a float64 buffer: no parameter, but an entry of the state_dict", kind="module")
@@ -217,18 +219,10 @@ class FactorAsBuffer(_Base):
 # ----------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("the factor is alpha/sqrt(r), as in rsLoRA, instead of alpha/r", kind="concept")
-class RootOfTheRank(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        self.scale = alpha / math.sqrt(r)
-
-
-@wrong("the factor is alpha; it is not divided by r", kind="concept")
-class OnlyAlpha(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        self.scale = alpha
+change(_PlainInit, "RootOfTheRank", "the factor is alpha/sqrt(r), as in rsLoRA, instead of alpha/r", "concept",
+       after("super().__init__(D_in, D_out, r, alpha)", "self.scale = alpha / math.sqrt(r)"))
+change(_PlainInit, "OnlyAlpha", "the factor is alpha; it is not divided by r", "concept",
+       after("super().__init__(D_in, D_out, r, alpha)", "self.scale = alpha"))
 
 
 @wrong("the factor alpha/r multiplies the frozen layer's result too", kind="concept")
@@ -237,29 +231,23 @@ class FactorOnBoth(_Base):
         return self.scale * (self.linear(X) + X @ self.A.T @ self.B.T)
 
 
-@wrong("alpha/r is applied to A and to B, so that it counts squared", kind="concept")
-class FactorTwice(_Base):
+change(FactorInTheMiddle, "FactorTwice", "alpha/r is applied to A and to B, so that it counts squared", "concept",
+       ("self.scale * F.linear(X, self.A), self.B", "F.linear(X, self.scale * self.A), self.scale * self.B"))
+
+
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Base):
     def forward(self, X):
-        return self.linear(X) + F.linear(F.linear(X, self.scale * self.A), self.scale * self.B)
+        return self.linear(X) + self.scale * (X @ self.A.T @ self.B.T)
 
 
-@wrong("the bias is missing: only the weight of self.linear is used", kind="concept")
-class NoBiasUsed(_Base):
-    def forward(self, X):
-        return X @ self.linear.weight.T + self.scale * (X @ self.A.T @ self.B.T)
-
-
-@wrong("a ReLU stands between A and B, as in an adapter layer", kind="concept")
-class ReluInTheMiddle(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (F.relu(X @ self.A.T) @ self.B.T)
-
-
-@wrong("the update is one for the whole batch: X is averaged over all positions before A", kind="concept")
-class OneUpdateForAll(_Base):
-    def forward(self, X):
-        mean = X.reshape(-1, X.shape[-1]).mean(0)
-        return self.linear(X) + self.scale * (mean @ self.A.T @ self.B.T)
+change(_PlainForward, "NoBiasUsed", "the bias is missing: only the weight of self.linear is used", "concept",
+       ("self.linear(X)", "X @ self.linear.weight.T"))
+change(_PlainForward, "ReluInTheMiddle", "a ReLU stands between A and B, as in an adapter layer", "concept",
+       ("X @ self.A.T", "F.relu(X @ self.A.T)"))
+change(_PlainForward, "OneUpdateForAll",
+       "the update is one for the whole batch: X is averaged over all positions before A", "concept",
+       before("return", "mean = X.reshape(-1, X.shape[-1]).mean(0)"), ("X @ self.A.T", "mean @ self.A.T"))
 
 
 @wrong("alpha/r only scales how A begins; forward has no factor", kind="concept")
@@ -276,10 +264,8 @@ class FactorInTheBeginning(_Base):
 # ------------------------------------------------------------------------------------------------------- wrong: shape
 
 
-@wrong("B is reshaped to [r, D_out] instead of transposed", kind="shape")
-class Reshaped(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X @ self.A.T @ self.B.reshape(self.B.shape[::-1]))
+change(_PlainForward, "Reshaped", "B is reshaped to [r, D_out] instead of transposed", "shape",
+       ("self.B.T", "self.B.reshape(self.B.shape[::-1])"))
 
 
 @wrong("axes of size 1 are squeezed away from the result", kind="shape")
@@ -301,34 +287,20 @@ class VectorAsRow(_Whole):
         return super().forward(torch.atleast_2d(X))
 
 
-@wrong(
-    "A.squeeze() and B.squeeze(): with r = 1 (or D_in or D_out = 1) the products fail or mean something else",
-    kind="edge",
-)
-class RankOneSqueezed(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X @ self.A.squeeze().T @ self.B.squeeze().T)
-
-
-@wrong("all axes in front come back as one: Y is [positions, D_out]", kind="shape")
-class Flat(_Whole):
-    def forward(self, X):
-        return super().forward(X.reshape(-1, X.shape[-1]))
-
-
-@wrong("X.view(-1, D_in) fails for inputs that are no contiguous block", kind="layout")
-class ByView(_Whole):
-    def forward(self, X):
-        return super().forward(X.view(-1, X.shape[-1])).view(*X.shape[:-1], -1)
+change(_PlainForward, "RankOneSqueezed", "A.squeeze() and B.squeeze(): with r = 1 (or D_in or D_out = 1) the products "
+       "fail or mean something else", "edge",
+       (".T @ self.B.T", ".squeeze().T @ self.B.squeeze().T"))
+change(Squeezed, "Flat", "all axes in front come back as one: Y is [positions, D_out]", "shape",
+       (".forward(X).squeeze()", ".forward(X.reshape(-1, X.shape[-1]))"))
+change(Squeezed, "ByView", "X.view(-1, D_in) fails for inputs that are no contiguous block", "layout",
+       (".forward(X).squeeze()", ".forward(X.view(-1, X.shape[-1])).view(*X.shape[:-1], -1)"))
 
 
 # ----------------------------------------------------------------------------------- wrong: what is made on the way
 
 
-@wrong("B A is made in forward, a matrix as large as W", kind="process")
-class ProductOfBoth(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X @ (self.B @ self.A).T)
+change(_PlainForward, "ProductOfBoth", "B A is made in forward, a matrix as large as W", "process",
+       ("self.A.T @ self.B.T", "(self.B @ self.A).T"))
 
 
 @wrong("W + alpha/r B A is made in forward, and the layer called with it", kind="process")
@@ -344,23 +316,16 @@ class JoinedSideBySide(_Base):
         return F.linear(longer, torch.cat([self.linear.weight, self.B], dim=1), self.linear.bias)
 
 
-@wrong("a transposed copy of W is made in every forward", kind="process")
-class TransposedCopy(_Base):
-    def forward(self, X):
-        W_T = self.linear.weight.T.clone(memory_format=torch.contiguous_format)
-        return X @ W_T + self.linear.bias + self.scale * (X @ self.A.T @ self.B.T)
-
-
-@left_open(
-    "multi_dot chooses the order of the products: B A is made only where r > D_in D_out/(D_in + D_out), so that A and B together "
-    "are larger than W, and the update is not of low rank",
-    kind="process",
-)
-class OrderLeftToMultiDot(_Base):
-    def forward(self, X):
+change(_PlainForward, "TransposedCopy", "a transposed copy of W is made in every forward", "process",
+       before("return", "W_T = self.linear.weight.T.clone(memory_format=torch.contiguous_format)"),
+       ("self.linear(X)", "X @ W_T + self.linear.bias"))
+change(_PlainForward, "OrderLeftToMultiDot", "multi_dot chooses the order of the products: B A is made only where r > "
+       "D_in D_out/(D_in + D_out), so that A and B together are larger than W, and the update is not of low "
+       "rank", "process",
+       before("return", """
         rows = X.reshape(-1, X.shape[-1])
-        update = torch.linalg.multi_dot([rows, self.A.T, self.B.T])
-        return self.linear(X) + self.scale * update.reshape(*X.shape[:-1], -1)
+        update = torch.linalg.multi_dot([rows, self.A.T, self.B.T])"""),
+       ("(X @ self.A.T @ self.B.T)", "update.reshape(*X.shape[:-1], -1)"), verdict="open")
 
 
 @wrong(
@@ -401,17 +366,13 @@ class KeptFromTheFirstCall(_Base):
         return self.linear(X) + X @ self.A.T @ self._up
 
 
-@wrong("every call multiplies the stored B by alpha/r, so that later calls differ", kind="process")
-class StoredBScaled(_Base):
-    def forward(self, X):
-        self.B.data.mul_(self.scale)
-        return self.linear(X) + X @ self.A.T @ self.B.T
-
-
-@wrong("dropout of a tenth of X on the way to A: training mode gives random results", kind="process")
-class Dropout(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (F.dropout(X, 0.1, self.training) @ self.A.T @ self.B.T)
+change(_PlainForward, "StoredBScaled",
+       "every call multiplies the stored B by alpha/r, so that later calls differ", "process",
+       before("return", "self.B.data.mul_(self.scale)"),
+       ("self.scale * (X @ self.A.T @ self.B.T)", "X @ self.A.T @ self.B.T"))
+change(_PlainForward, "Dropout",
+       "dropout of a tenth of X on the way to A: training mode gives random results", "process",
+       ("X @ self.A.T", "F.dropout(X, 0.1, self.training) @ self.A.T"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: gradient
@@ -425,16 +386,10 @@ class FrozenUnderNoGrad(_Base):
         return Y + self.scale * (X @ self.A.T @ self.B.T)
 
 
-@wrong("the update reads X.detach(): X gets no gradient from it", kind="gradient")
-class UpdateOfDetached(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X.detach() @ self.A.T @ self.B.T)
-
-
-@wrong("A.data is used, so that A never learns", kind="gradient")
-class DataOfA(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X @ self.A.data.T @ self.B.T)
+change(FactorInTheMiddle, "UpdateOfDetached", "the update reads X.detach(): X gets no gradient from it", "gradient",
+       ("F.linear(self.scale * F.linear(X, self.A), self.B)", "self.scale * (X.detach() @ self.A.T @ self.B.T)"))
+change(_PlainForward, "DataOfA", "A.data is used, so that A never learns", "gradient",
+       (".T @ self.B.T", ".data.T @ self.B.T"))
 
 
 @wrong(
@@ -459,35 +414,19 @@ class GradientWithoutFactor(_Base):
 # ------------------------------------------------------------------------------------------------------ wrong: module
 
 
-@wrong("self.linear.eval() taken for freezing: its parameters still require gradients", kind="module")
-class EvalIsNotFrozen(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        self.linear = nn.Linear(D_in, D_out).eval()
-
-
-@wrong("only the weight of self.linear is frozen, its bias is not", kind="module")
-class BiasNotFrozen(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        self.linear.bias.requires_grad_(True)
-
-
-@wrong("self.linear has no bias", kind="module")
-class LinearWithoutBias(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        self.linear = nn.Linear(D_in, D_out, bias=False).requires_grad_(False)
-
-
-@wrong(
-    "everything is frozen, A and B too: requires_grad is switched off for all parameters of the module", kind="module"
-)
-class AllFrozen(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
+change(_PlainInit, "EvalIsNotFrozen",
+       "self.linear.eval() taken for freezing: its parameters still require gradients", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", "self.linear = nn.Linear(D_in, D_out).eval()"))
+change(_PlainInit, "BiasNotFrozen", "only the weight of self.linear is frozen, its bias is not", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", "self.linear.bias.requires_grad_(True)"))
+change(_PlainInit, "LinearWithoutBias", "self.linear has no bias", "module",
+       after("super().__init__(D_in, D_out, r, alpha)",
+             "self.linear = nn.Linear(D_in, D_out, bias=False).requires_grad_(False)"))
+change(_PlainInit, "AllFrozen",
+       "everything is frozen, A and B too: requires_grad is switched off for all parameters of the module", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", """
         for parameter in self.parameters():
-            parameter.requires_grad = False
+            parameter.requires_grad = False"""))
 
 
 @wrong("the layer is frozen by its first forward; a new one still requires gradients", kind="module")
@@ -501,33 +440,17 @@ class FrozenByForward(_Whole):
         return super().forward(X)
 
 
-@wrong("B begins with random numbers, so that a new layer does not give what self.linear gives", kind="module")
-class RandomB(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        nn.init.normal_(self.B, std=0.02)
-
-
-@wrong("the beginnings are swapped: A holds zeros and B random numbers", kind="module")
-class SwappedBeginnings(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
+change(_PlainInit, "RandomB",
+       "B begins with random numbers, so that a new layer does not give what self.linear gives", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", "nn.init.normal_(self.B, std=0.02)"))
+change(_PlainInit, "SwappedBeginnings", "the beginnings are swapped: A holds zeros and B random numbers", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", """
         nn.init.zeros_(self.A)
-        nn.init.normal_(self.B)
-
-
-@wrong("A begins with zeros, as B does: neither can ever learn", kind="module")
-class BothZero(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        nn.init.zeros_(self.A)
-
-
-@wrong("A begins with 1/sqrt(D_in) everywhere: all of its numbers are alike", kind="module")
-class AllAlike(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, alpha)
-        nn.init.constant_(self.A, D_in**-0.5)
+        nn.init.normal_(self.B)"""))
+change(_PlainInit, "BothZero", "A begins with zeros, as B does: neither can ever learn", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", "nn.init.zeros_(self.A)"))
+change(_PlainInit, "AllAlike", "A begins with 1/sqrt(D_in) everywhere: all of its numbers are alike", "module",
+       after("super().__init__(D_in, D_out, r, alpha)", "nn.init.constant_(self.A, D_in**-0.5)"))
 
 
 @wrong("A is stored as [D_in, r] and B as [r, D_out], the other way round", kind="module")
@@ -583,52 +506,28 @@ class FactorInFloat32(_Whole):
         self.scale = torch.tensor(alpha / r, dtype=torch.float32)
 
 
-@wrong(
-    "X is divided by its length and the result multiplied by it again: 0/0 for a row of zeros, overflow for large numbers",
-    kind="numerics",
-)
-class LengthOutAndIn(_Base):
-    def forward(self, X):
-        length = X.square().sum(-1, keepdim=True).sqrt()
-        return self.linear(X) + self.scale * length * ((X / length) @ self.A.T @ self.B.T)
-
-
-@wrong("numbers below 10^-6 in the update are cut off to 0", kind="numerics")
-class SmallCutOff(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * F.hardshrink(X @ self.A.T @ self.B.T, 1e-6)
-
-
-@wrong(
-    "the update is computed in float32 and comes back in it: bfloat16 inputs give float32 results, float64 ones lose digits",
-    kind="interface",
-)
-class UpdateInFloat32(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X.float() @ self.A.float().T @ self.B.float().T)
+change(_PlainForward, "LengthOutAndIn", "X is divided by its length and the result multiplied by it again: 0/0 for a "
+       "row of zeros, overflow for large numbers", "numerics",
+       before("return", "length = X.square().sum(-1, keepdim=True).sqrt()"),
+       ("(X @ self.A.T @ self.B.T)", "length * ((X / length) @ self.A.T @ self.B.T)"))
+change(_PlainForward, "SmallCutOff", "numbers below 10^-6 in the update are cut off to 0", "numerics",
+       ("(X @ self.A.T @ self.B.T)", "F.hardshrink(X @ self.A.T @ self.B.T, 1e-6)"))
+change(_PlainForward, "UpdateInFloat32", "the update is computed in float32 and comes back in it: bfloat16 inputs give "
+       "float32 results, float64 ones lose digits", "interface",
+       ("X @ self.A.T @ self.B.T", "X.float() @ self.A.float().T @ self.B.float().T"))
 
 
 # ---------------------------------------------------------------------------------------------- wrong: edge, interface
 
 
-@wrong("the constructor refuses r that is not smaller than both widths", kind="edge")
-class RankRefused(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
+change(_PlainInit, "RankRefused", "the constructor refuses r that is not smaller than both widths", "edge",
+       before("super().__init__(D_in, D_out, r, alpha)", """
         if r >= min(D_in, D_out):
-            raise ValueError("the rank has to be lower than both widths")
-        super().__init__(D_in, D_out, r, alpha)
-
-
-@wrong("no more than 8 ranks are used, whatever r is", kind="edge")
-class EightRanks(_Base):
-    def forward(self, X):
-        return self.linear(X) + self.scale * (X @ self.A[:8].T @ self.B[:, :8].T)
-
-
-@wrong("int(alpha) cuts off the fraction of an alpha that is not whole", kind="edge")
-class WholeAlpha(_Whole):
-    def __init__(self, D_in, D_out, r, alpha):
-        super().__init__(D_in, D_out, r, int(alpha))
+            raise ValueError("the rank has to be lower than both widths")"""))
+change(_PlainForward, "EightRanks", "no more than 8 ranks are used, whatever r is", "edge",
+       (".A.T @ self.B.T", ".A[:8].T @ self.B[:, :8].T"))
+change(_PlainInit, "WholeAlpha", "int(alpha) cuts off the fraction of an alpha that is not whole", "edge",
+       (".__init__(D_in, D_out, r, alpha)", ".__init__(D_in, D_out, r, int(alpha))"))
 
 
 @wrong("forward returns the result and the update as a pair", kind="interface")
@@ -638,10 +537,9 @@ class Pair(_Base):
         return self.linear(X) + update, update
 
 
-@wrong("the constructor's arguments stand in the order D_in, D_out, alpha, r", kind="interface")
-class AlphaBeforeRank(_Whole):
-    def __init__(self, D_in, D_out, alpha, r):
-        super().__init__(D_in, D_out, r, alpha)
+change(_PlainInit, "AlphaBeforeRank",
+       "the constructor's arguments stand in the order D_in, D_out, alpha, r", "interface",
+       ("self, D_in, D_out, r, alpha", "self, D_in, D_out, alpha, r"))
 
 
 @right("forward's argument is called x, so that X by name fails")
@@ -661,10 +559,8 @@ class ZerosWithoutType(_Base):
         return self.linear(X) + update
 
 
-@wrong("the result is printed, and None comes back", kind="interface")
-class Printed(_Whole):
-    def forward(self, X):
-        print(super().forward(X).shape)
+change(Squeezed, "Printed", "the result is printed, and None comes back", "interface",
+       ("return super().forward(X).squeeze()", "print(super().forward(X).shape)"))
 
 
 @wrong("the layer's parameters are detached in forward and not frozen: requires_grad is still True", kind="gradient")

@@ -3,7 +3,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -211,64 +211,29 @@ class FourthRoots(nn.Module):
 # --------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("scores are divided by D_H instead of its root", kind="concept")
-class DividedByWidth(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT / self.D_H
-
-
-@wrong("scores are not scaled", kind="concept")
-class NoScale(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT
-
-
-@wrong("scores are divided by the root of H*D_H, the width of the whole vector, instead of D_H", kind="concept")
-class RootOfWholeWidth(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT / math.sqrt(self.H * self.D_H)
-
-
-@wrong("scores are multiplied by the root of D_H instead of divided", kind="concept")
-class TimesRoot(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT * math.sqrt(self.D_H)
-
-
-@wrong("scores are divided by the root of the number of keys N_X instead of D_H", kind="concept")
-class RootOfLength(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT / math.sqrt(K.shape[-2])
-
-
-@wrong("scores are divided by the root of the number of heads instead of D_H", kind="concept")
-class RootOfHeads(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT / math.sqrt(self.H)
-
-
-@wrong("the weights, not the scores, are divided by the root of D_H", kind="concept")
-class ScaledAfterSoftmax(_Base):
-    def weights(self, E):
-        return (E * math.sqrt(self.D_H)).softmax(dim=-1) / math.sqrt(self.D_H)
-
-
-@wrong("the softmax runs over the queries instead of the data vectors", kind="concept")
-class OverQueries(_Base):
-    def weights(self, E):
-        return E.softmax(dim=-2)
-
-
-@wrong("the softmax runs over the heads instead of the data vectors", kind="concept")
-class OverHeads(_Base):
-    def weights(self, E):
-        return E.softmax(dim=1)
-
-
-@wrong("the softmax runs over queries and data vectors together: the whole table of a head sums to 1", kind="concept")
-class OverTheTable(_Base):
-    def weights(self, E):
-        return E.flatten(2).softmax(dim=-1).view(E.shape)
+change(_Base.scores, "DividedByWidth", "scores are divided by D_H instead of its root", "concept",
+       ("math.sqrt(self.D_H)", "self.D_H"))
+change(_Base.scores, "NoScale", "scores are not scaled", "concept",
+       ("K.mT / math.sqrt(self.D_H)", "K.mT"))
+change(_Base.scores, "RootOfWholeWidth",
+       "scores are divided by the root of H*D_H, the width of the whole vector, instead of D_H", "concept",
+       ("self.D_H", "self.H * self.D_H"))
+change(_Base.scores, "TimesRoot", "scores are multiplied by the root of D_H instead of divided", "concept",
+       ("K.mT / math", "K.mT * math"))
+change(_Base.scores, "RootOfLength",
+       "scores are divided by the root of the number of keys N_X instead of D_H", "concept",
+       ("self.D_H", "K.shape[-2]"))
+change(_Base.scores, "RootOfHeads", "scores are divided by the root of the number of heads instead of D_H", "concept",
+       ("self.D_H", "self.H"))
+change(_Base.weights, "ScaledAfterSoftmax", "the weights, not the scores, are divided by the root of D_H", "concept",
+       ("E.softmax(dim=-1)", "(E * math.sqrt(self.D_H)).softmax(dim=-1) / math.sqrt(self.D_H)"))
+change(_Base.weights, "OverQueries", "the softmax runs over the queries instead of the data vectors", "concept",
+       ("dim=-1", "dim=-2"))
+change(_Base.weights, "OverHeads", "the softmax runs over the heads instead of the data vectors", "concept",
+       ("dim=-1", "dim=1"))
+change(_Base.weights, "OverTheTable",
+       "the softmax runs over queries and data vectors together: the whole table of a head sums to 1", "concept",
+       ("E.softmax(dim=-1)", "E.flatten(2).softmax(dim=-1).view(E.shape)"))
 
 
 @wrong("the thirds of W_QKV are read as queries, values, keys", kind="concept")
@@ -311,51 +276,31 @@ class ReshapedAtOnce(_Base):
         return Z.reshape(Z.shape[0], self.H, Z.shape[1], self.D_H)
 
 
-@wrong("merges by reshaping [B, H, N, D_H] to [B, N, H*D_H] without exchanging the axes back", kind="shape")
-class MergedAtOnce(_Base):
-    def merge(self, Z):
-        return Z.reshape(Z.shape[0], Z.shape[2], -1)
+change(_Base.merge, "MergedAtOnce",
+       "merges by reshaping [B, H, N, D_H] to [B, N, H*D_H] without exchanging the axes back", "shape",
+       ("Z.transpose(1, 2).flatten(2)", "Z.reshape(Z.shape[0], Z.shape[2], -1)"))
+change(_Base.merge, "LastHeadFirst", "merges the heads in reverse order, the last head first", "concept",
+       ("return Z.transpose(1, 2).flatten(2)", "return super().merge(Z.flip(1))"))
+change(_Base.merge, "HeadsInnermost",
+       "merges with the features outside and the heads inside, as D_H times H", "concept",
+       ("Z.transpose(1, 2).flatten(2)", "Z.permute(0, 2, 3, 1).flatten(2)"))
+change(_Base.forward, "WithoutOutputLayer", "the merged heads are returned without going through W_O", "concept",
+       (".W_O(self.merge(self.mix(A, V)))", ".merge(A @ V)"))
 
 
-@wrong("merges the heads in reverse order, the last head first", kind="concept")
-class LastHeadFirst(_Base):
-    def merge(self, Z):
-        return super().merge(Z.flip(1))
-
-
-@wrong("merges with the features outside and the heads inside, as D_H times H", kind="concept")
-class HeadsInnermost(_Base):
-    def merge(self, Z):
-        return Z.permute(0, 2, 3, 1).flatten(2)
-
-
-@wrong("the merged heads are returned without going through W_O", kind="concept")
-class WithoutOutputLayer(_Base):
-    def forward(self, X, context=None):
-        Q, K, V = self.project(X, context)
-        A = self.weights(self.scores(Q, K))
-        return self.merge(A @ V), A
-
-
-@wrong("the residual X is added to the output", kind="concept")
-class Residual(_Base):
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Base):
     def forward(self, X, context=None):
         Y, A = super().forward(X, context)
-        return X + Y, A
+        return Y, A
 
 
-@wrong("the output is normalised (layer norm without parameters)", kind="concept")
-class Normalised(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return F.layer_norm(Y, Y.shape[-1:]), A
-
-
-@wrong("a ReLU stands behind the output layer", kind="concept")
-class WithRelu(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y.relu(), A
+change(_PlainForward, "Residual", "the residual X is added to the output", "concept",
+       ("return Y", "return X + Y"))
+change(_PlainForward, "Normalised", "the output is normalised (layer norm without parameters)", "concept",
+       ("return Y", "return F.layer_norm(Y, Y.shape[-1:])"))
+change(_PlainForward, "WithRelu", "a ReLU stands behind the output layer", "concept",
+       ("return Y", "return Y.relu()"))
 
 
 @wrong("the context is ignored: always self-attention", kind="concept")
@@ -403,11 +348,9 @@ class FirstTwoThirds(_Base):
         return Q, K, V
 
 
-@wrong("with a context the values are the context's own features, without the projection", kind="concept")
-class UnprojectedValues(_Base):
-    def project(self, X, context):
-        Q, K, V = super().project(X, context)
-        return Q, K, V if context is None else self.split(context)
+change(ValuesBeforeKeys, "UnprojectedValues",
+       "with a context the values are the context's own features, without the projection", "concept",
+       ("Q, V, K", "Q, K, V if context is None else self.split(context)"))
 
 
 @wrong("query n sees only the data vectors 0 to n, also those of a context (a causal mask)", kind="concept")
@@ -428,22 +371,13 @@ class NotItself(_Base):
         return self.W_O(self.merge(A @ V)), A
 
 
-@wrong("the values are mixed by the transposed weights: wrong for N_X = N_Q, an error otherwise", kind="concept")
-class TransposedWeights(_Base):
-    def mix(self, A, V):
-        return A.mT @ V
-
-
-@wrong("sigmoid instead of softmax", kind="concept")
-class Sigmoid(_Base):
-    def weights(self, E):
-        return E.sigmoid()
-
-
-@wrong("softmax is applied twice", kind="concept")
-class SoftmaxTwice(_Base):
-    def weights(self, E):
-        return E.softmax(-1).softmax(-1)
+change(_Base.mix, "TransposedWeights",
+       "the values are mixed by the transposed weights: wrong for N_X = N_Q, an error otherwise", "concept",
+       ("return A", "return A.mT"))
+change(_Base.weights, "Sigmoid", "sigmoid instead of softmax", "concept",
+       ("E.softmax(dim=-1)", "E.sigmoid()"))
+change(_Base.weights, "SoftmaxTwice", "softmax is applied twice", "concept",
+       ("E.softmax(dim=-1)", "E.softmax(-1).softmax(-1)"))
 
 
 @wrong("queries and keys are scaled to length 1 first (cosine similarity)", kind="concept")
@@ -452,10 +386,8 @@ class Cosine(_Base):
         return super().scores(F.normalize(Q, dim=-1), F.normalize(K, dim=-1))
 
 
-@wrong("head h mixes the values of head h - 1 (in a circle)", kind="concept")
-class ValuesOfTheNeighbour(_Base):
-    def mix(self, A, V):
-        return A @ V.roll(1, dims=1)
+change(_Base.mix, "ValuesOfTheNeighbour", "head h mixes the values of head h - 1 (in a circle)", "concept",
+       ("A @ V", "A @ V.roll(1, dims=1)"))
 
 
 @wrong("head h gets the features from h on instead of from h*D_H on: heads overlap", kind="concept")
@@ -515,19 +447,19 @@ class NoBiasAndWidth(_Base):
         return Q @ K.mT / self.D_H
 
 
+# Right, and not registered: answers below are changes of it.
+class _PlainMake(_Base):
+    def make(self, D):
+        self.W_QKV, self.W_O = nn.Linear(D, 3 * D), nn.Linear(D, D)
+
+
 # ----------------------------------------------------------------------------------------------------- wrong: module
 
 
-@wrong("W_QKV has no bias", kind="module")
-class NoInputBias(_Base):
-    def make(self, D):
-        self.W_QKV, self.W_O = nn.Linear(D, 3 * D, bias=False), nn.Linear(D, D)
-
-
-@wrong("W_O has no bias", kind="module")
-class NoOutputBias(_Base):
-    def make(self, D):
-        self.W_QKV, self.W_O = nn.Linear(D, 3 * D), nn.Linear(D, D, bias=False)
+change(_PlainMake, "NoInputBias", "W_QKV has no bias", "module",
+       ("3 * D", "3 * D, bias=False"))
+change(_PlainMake, "NoOutputBias", "W_O has no bias", "module",
+       ("D, D", "D, D, bias=False"))
 
 
 @wrong("with a context W_QKV's bias is left out for keys and values", kind="module")
@@ -540,14 +472,12 @@ class NoBiasForContext(_Base):
         return Q, K, V
 
 
-@wrong("W_O's bias is counted once for each head (W_O is applied to each head's part and summed)", kind="module")
-class BiasForEachHead(_Base):
-    def forward(self, X, context=None):
-        Q, K, V = self.project(X, context)
-        A = self.weights(self.scores(Q, K))
+change(_Base.forward, "BiasForEachHead",
+       "W_O's bias is counted once for each head (W_O is applied to each head's part and summed)", "module",
+       ("return self.W_O(self.merge(self.mix(A, V))), A", """
         Y = sum(F.linear(A[:, h] @ V[:, h], W, self.W_O.bias)
                 for h, W in enumerate(self.W_O.weight.split(self.D_H, dim=1)))
-        return Y, A
+        return Y, A"""))
 
 
 @wrong("the layers are named qkv and out instead of W_QKV and W_O", kind="module")
@@ -574,10 +504,8 @@ class ThreeLayers(_Base):
         return self.split(self.W_Q(X)), self.split(self.W_K(source)), self.split(self.W_V(source))
 
 
-@wrong("W_O maps to D_H instead of H*D_H features: Y is too narrow", kind="module")
-class NarrowOutput(_Base):
-    def make(self, D):
-        self.W_QKV, self.W_O = nn.Linear(D, 3 * D), nn.Linear(D, self.D_H)
+change(_PlainMake, "NarrowOutput", "W_O maps to D_H instead of H*D_H features: Y is too narrow", "module",
+       ("D, D", "D, self.D_H"))
 
 
 @wrong("W_QKV is H layers in a ModuleList instead of one linear layer", kind="module")
@@ -615,11 +543,9 @@ class DropsWeights(_Base):
         return A
 
 
-@wrong("in eval mode A is returned as None: it is there in training mode only", kind="module")
-class NoWeightsInEval(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y, A if self.training else None
+change(_PlainForward, "NoWeightsInEval",
+       "in eval mode A is returned as None: it is there in training mode only", "module",
+       ("return Y, A", "return Y, A if self.training else None"))
 
 
 @wrong("in eval mode all runs under no_grad: no gradients flow there", kind="gradient")
@@ -641,93 +567,48 @@ class Wrapped(_Base):
         return torch.func.functional_call(ready, mine, (X, source, source), {"average_attn_weights": False})
 
 
-@wrong("Y is made by scaled_dot_product_attention, which is not allowed; the weights are computed beside it",
-       kind="process")
-class ReadyMade(_Base):
-    def forward(self, X, context=None):
-        Q, K, V = self.project(X, context)
-        A = self.weights(self.scores(Q, K))
-        return self.W_O(self.merge(F.scaled_dot_product_attention(Q, K, V))), A
+change(_Base.forward, "ReadyMade",
+       "Y is made by scaled_dot_product_attention, which is not allowed; the weights are computed beside it", "process",
+       ("self.mix(A, V)", "F.scaled_dot_product_attention(Q, K, V)"))
 
 
 # --------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("softmax without subtracting a maximum: overflows to nan for scores of about 100 in float32", kind="numerics")
-class NoMaximum(_Base):
-    def weights(self, E):
-        P = E.exp()
-        return P / P.sum(dim=-1, keepdim=True)
-
-
-@wrong("one maximum for the whole batch and all heads is subtracted: rows hundreds below it become 0/0 = nan",
-       kind="numerics")
-class OneMaximum(_Base):
-    def weights(self, E):
-        P = (E - E.max()).exp()
-        return P / P.sum(dim=-1, keepdim=True)
-
-
-@wrong("one maximum for each head's whole table is subtracted: a row hundreds below another of it becomes nan",
-       kind="numerics")
-class MaximumOfTheTable(_Base):
-    def weights(self, E):
-        P = (E - E.amax(dim=(-2, -1), keepdim=True)).exp()
-        return P / P.sum(dim=-1, keepdim=True)
-
-
-@wrong("the mean of each row is subtracted instead of its maximum: overflows where a score lies about 100 above it",
-       kind="numerics")
-class MeanForMaximum(_Base):
-    def weights(self, E):
-        P = (E - E.mean(dim=-1, keepdim=True)).exp()
-        return P / P.sum(dim=-1, keepdim=True)
-
-
-@wrong("1e-5 is added to the denominator of the softmax: the weights do not sum to 1", kind="numerics")
-class Epsilon(_Base):
-    def weights(self, E):
-        P = (E - E.amax(dim=-1, keepdim=True)).exp()
-        return P / (P.sum(dim=-1, keepdim=True) + 1e-5)
-
-
-@wrong("scores are clamped to -20 .. 20: larger ones give wrong weights", kind="numerics")
-class Clamped(_Base):
-    def scores(self, Q, K):
-        return super().scores(Q, K).clamp(-20, 20)
-
-
-@wrong("the product of queries and keys is made in half precision: coarse, and infinite above 65504", kind="numerics")
-class HalfInside(_Base):
-    def scores(self, Q, K):
-        return (Q.half() @ K.half().mT).to(Q.dtype) / math.sqrt(self.D_H)
-
-
-@left_open("the softmax is made in single precision and cast back: double precision is lost", kind="numerics")
-class SingleSoftmax(_Base):
-    def weights(self, E):
-        return E.float().softmax(dim=-1).to(E.dtype)
-
-
-@left_open("the root of D_H is a single-precision tensor: where it is irrational, double results are wrong by 1e-8 of the "
-       "score", kind="numerics")
-class SingleRoot(_Base):
-    def scores(self, Q, K):
-        return Q @ K.mT / torch.sqrt(torch.tensor(float(self.D_H)))
-
-
-@wrong("weights below 1e-3 are set to 0", kind="numerics")
-class SmallWeightsZero(_Base):
-    def weights(self, E):
+change(SoftmaxByHand, "NoMaximum",
+       "softmax without subtracting a maximum: overflows to nan for scores of about 100 in float32", "numerics",
+       ("(E - E.detach().amax(dim=-1, keepdim=True)).exp()", "E.exp()"))
+change(SoftmaxByHand, "OneMaximum", "one maximum for the whole batch and all heads is subtracted: rows hundreds below "
+       "it become 0/0 = nan", "numerics",
+       ("E.detach().amax(dim=-1, keepdim=True)", "E.max()"))
+change(SoftmaxByHand, "MaximumOfTheTable", "one maximum for each head's whole table is subtracted: a row hundreds "
+       "below another of it becomes nan", "numerics",
+       ("E.detach().amax(dim=-1, keepdim=True)", "E.amax(dim=(-2, -1), keepdim=True)"))
+change(SoftmaxByHand, "MeanForMaximum", "the mean of each row is subtracted instead of its maximum: overflows where a "
+       "score lies about 100 above it", "numerics",
+       ("E.detach().amax", "E.mean"))
+change(SoftmaxByHand, "Epsilon",
+       "1e-5 is added to the denominator of the softmax: the weights do not sum to 1", "numerics",
+       ("E.detach().amax", "E.amax"), ("P.sum(dim=-1, keepdim=True)", "(P.sum(dim=-1, keepdim=True) + 1e-5)"))
+change(_Base.scores, "Clamped", "scores are clamped to -20 .. 20: larger ones give wrong weights", "numerics",
+       ("return Q @ K.mT / math.sqrt(self.D_H)", "return super().scores(Q, K).clamp(-20, 20)"))
+change(_Base.scores, "HalfInside",
+       "the product of queries and keys is made in half precision: coarse, and infinite above 65504", "numerics",
+       ("Q @ K.mT", "(Q.half() @ K.half().mT).to(Q.dtype)"))
+change(_Base.weights, "SingleSoftmax",
+       "the softmax is made in single precision and cast back: double precision is lost", "numerics",
+       ("E.softmax(dim=-1)", "E.float().softmax(dim=-1).to(E.dtype)"), verdict="open")
+change(_Base.scores, "SingleRoot", "the root of D_H is a single-precision tensor: where it is irrational, double "
+       "results are wrong by 1e-8 of the score", "numerics",
+       ("math.sqrt(self.D_H)", "torch.sqrt(torch.tensor(float(self.D_H)))"), verdict="open")
+change(_Base.weights, "SmallWeightsZero", "weights below 1e-3 are set to 0", "numerics",
+       ("return E.softmax(dim=-1)", """
         A = super().weights(E)
-        return A * (A >= 1e-3)
-
-
-@wrong("only the 16 largest scores of each query count: wrong for more than 16 data vectors", kind="numerics")
-class LargestSixteen(_Base):
-    def weights(self, E):
-        least = E.topk(min(16, E.shape[-1]), dim=-1).values[..., -1:]
-        return E.masked_fill(E < least, -math.inf).softmax(dim=-1)
+        return A * (A >= 1e-3)"""))
+change(_Base.weights, "LargestSixteen",
+       "only the 16 largest scores of each query count: wrong for more than 16 data vectors", "numerics",
+       before("return", "least = E.topk(min(16, E.shape[-1]), dim=-1).values[..., -1:]"),
+       (".softmax(dim=-1)", ".masked_fill(E < least, -math.inf).softmax(dim=-1)"))
 
 
 @wrong("scores as (|q|^2 + |k|^2 - |q - k|^2)/2 through torch.cdist, which bfloat16 does not have: it raises there; in "
@@ -766,27 +647,14 @@ class MergedByView(_Base):
         return Z.view(*Z.shape[:2], self.H * self.D_H)
 
 
-@wrong("Y and A are squeezed: axes of size 1 disappear", kind="layout")
-class Squeezed(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y.squeeze(), A.squeeze()
-
-
-@wrong("with one head A loses the axis of the heads", kind="edge")
-class OneHeadSqueezed(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y, A.squeeze(1)
-
-
-@wrong("with one head W_O is left out", kind="edge")
-class OneHeadWithoutOutputLayer(_Base):
-    def forward(self, X, context=None):
-        Q, K, V = self.project(X, context)
-        A = self.weights(self.scores(Q, K))
+change(_PlainForward, "Squeezed", "Y and A are squeezed: axes of size 1 disappear", "layout",
+       ("return Y, A", "return Y.squeeze(), A.squeeze()"))
+change(_PlainForward, "OneHeadSqueezed", "with one head A loses the axis of the heads", "edge",
+       ("return Y, A", "return Y, A.squeeze(1)"))
+change(_Base.forward, "OneHeadWithoutOutputLayer", "with one head W_O is left out", "edge",
+       ("return self.W_O(self.merge(self.mix(A, V))), A", """
         Y = self.merge(A @ V)
-        return (self.W_O(Y) if self.H > 1 else Y), A
+        return (self.W_O(Y) if self.H > 1 else Y), A"""))
 
 
 @wrong("only the first sequence of the batch is computed, and repeated for the others", kind="layout")
@@ -796,23 +664,13 @@ class FirstOfTheBatch(_Base):
         return Y.expand(len(X), -1, -1), A.expand(len(X), -1, -1, -1)
 
 
-@wrong("a context of the same shape as X is taken for X: self-attention", kind="edge")
-class SameShapeIsSelf(_Base):
-    def project(self, X, context):
-        return super().project(X, None if context is None or context.shape == X.shape else context)
-
-
-@wrong("a context of one vector is taken for none: self-attention", kind="edge")
-class OneVectorIsNone(_Base):
-    def project(self, X, context):
-        return super().project(X, None if context is None or context.shape[1] == 1 else context)
-
-
-@wrong("tells by its truth value whether there is a context: a tensor of several numbers raises a RuntimeError",
-       kind="edge")
-class ContextOrX(_Base):
-    def project(self, X, context):
-        return super().project(X, context or X)
+change(IgnoresContext, "SameShapeIsSelf", "a context of the same shape as X is taken for X: self-attention", "edge",
+       ("X, None", "X, None if context is None or context.shape == X.shape else context"))
+change(IgnoresContext, "OneVectorIsNone", "a context of one vector is taken for none: self-attention", "edge",
+       ("X, None", "X, None if context is None or context.shape[1] == 1 else context"))
+change(IgnoresContext, "ContextOrX",
+       "tells by its truth value whether there is a context: a tensor of several numbers raises a RuntimeError", "edge",
+       ("X, None", "X, context or X"))
 
 
 @wrong("rows of the context that are all zero are taken for padding and masked out", kind="edge")
@@ -842,23 +700,13 @@ class FixedBuffer(_Base):
 # -------------------------------------------------------------------------------------- wrong: gradient and interface
 
 
-@left_open("the returned A is detached: no gradient flows from it", kind="gradient")
-class DetachedWeights(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y, A.detach()
-
-
-@wrong("the weights that mix the values are detached: queries and keys get no gradient from Y", kind="gradient")
-class MixedByDetached(_Base):
-    def mix(self, A, V):
-        return A.detach() @ V
-
-
-@wrong("the context is detached: no gradient flows to it", kind="gradient")
-class DetachedContext(_Base):
-    def project(self, X, context):
-        return super().project(X, None if context is None else context.detach())
+change(_PlainForward, "DetachedWeights", "the returned A is detached: no gradient flows from it", "gradient",
+       ("return Y, A", "return Y, A.detach()"), verdict="open")
+change(_Base.mix, "MixedByDetached",
+       "the weights that mix the values are detached: queries and keys get no gradient from Y", "gradient",
+       ("return A", "return A.detach()"))
+change(IgnoresContext, "DetachedContext", "the context is detached: no gradient flows to it", "gradient",
+       ("X, None", "X, None if context is None else context.detach()"))
 
 
 @wrong("in self-attention keys and values come from a detached X: part of X's gradient is missing", kind="gradient")
@@ -879,11 +727,9 @@ class WeightData(_Base):
         return Q, K, V
 
 
-@wrong("the denominator of the softmax is detached: the gradient of the weights is wrong", kind="gradient")
-class DetachedSum(_Base):
-    def weights(self, E):
-        P = (E - E.detach().amax(dim=-1, keepdim=True)).exp()
-        return P / P.sum(dim=-1, keepdim=True).detach()
+change(SoftmaxByHand, "DetachedSum",
+       "the denominator of the softmax is detached: the gradient of the weights is wrong", "gradient",
+       ("P.sum(dim=-1, keepdim=True)", "P.sum(dim=-1, keepdim=True).detach()"))
 
 
 @wrong("divides the queries in place, a view that chunk made: raises a RuntimeError as soon as gradients are kept",
@@ -898,19 +744,17 @@ class InPlaceOnChunk(_Base):
         return Q @ K.mT
 
 
-@wrong("numbers of X beyond -2 .. 2 are cut to that in place: X is changed, and the result is that of the cut X",
-       kind="interface")
-class ChangesX(_Base):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Base):
     def forward(self, X, context=None):
-        X.data.clamp_(-2, 2)
         return super().forward(X, context)
 
 
-@wrong("sets requires_grad on the input X: the input is changed", kind="interface")
-class SetsRequiresGrad(_Base):
-    def forward(self, X, context=None):
-        X.requires_grad_()
-        return super().forward(X, context)
+change(_Plain, "ChangesX", "numbers of X beyond -2 .. 2 are cut to that in place: X is changed, and the result is that "
+       "of the cut X", "interface",
+       before("return", "X.data.clamp_(-2, 2)"))
+change(_Plain, "SetsRequiresGrad", "sets requires_grad on the input X: the input is changed", "interface",
+       before("return", "X.requires_grad_()"))
 
 
 @wrong("sets the bias of W_QKV to zero in each call", kind="interface")
@@ -946,45 +790,20 @@ class KeepsKeys(_Base):
         return Q, K, V
 
 
-@wrong("returns Y alone, without the weights", kind="interface")
-class OutputsAlone(_Base):
-    def forward(self, X, context=None):
-        return super().forward(X, context)[0]
-
-
-@wrong("returns the weights first and the outputs second", kind="interface")
-class WeightsFirst(_Base):
-    def forward(self, X, context=None):
-        return super().forward(X, context)[::-1]
-
-
-@wrong("returns the mean of A over the heads instead of the weights of each head", kind="interface")
-class MeanWeights(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y, A.mean(dim=1)
-
-
-@wrong("the returned A has the heads last, [B, N_Q, N_X, H]", kind="interface")
-class HeadsLast(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y, A.movedim(1, -1)
-
-
-@wrong("returns the scaled scores in place of the weights", kind="interface")
-class ScoresForWeights(_Base):
-    def forward(self, X, context=None):
-        Q, K, V = self.project(X, context)
-        E = self.scores(Q, K)
-        return self.W_O(self.merge(E.softmax(-1) @ V)), E
-
-
-@wrong("the returned A is single precision whatever X is", kind="interface")
-class SingleWeights(_Base):
-    def forward(self, X, context=None):
-        Y, A = super().forward(X, context)
-        return Y, A.float()
+change(_Plain, "OutputsAlone", "returns Y alone, without the weights", "interface",
+       ("super().forward(X, context)", "super().forward(X, context)[0]"))
+change(_Plain, "WeightsFirst", "returns the weights first and the outputs second", "interface",
+       ("super().forward(X, context)", "super().forward(X, context)[::-1]"))
+change(_PlainForward, "MeanWeights",
+       "returns the mean of A over the heads instead of the weights of each head", "interface",
+       ("return Y, A", "return Y, A.mean(dim=1)"))
+change(_PlainForward, "HeadsLast", "the returned A has the heads last, [B, N_Q, N_X, H]", "interface",
+       ("return Y, A", "return Y, A.movedim(1, -1)"))
+change(_Base.forward, "ScoresForWeights", "returns the scaled scores in place of the weights", "interface",
+       ("A = self.weights(self.scores(Q, K))", "E = self.scores(Q, K)"),
+       ("self.W_O(self.merge(self.mix(A, V))), A", "self.W_O(self.merge(E.softmax(-1) @ V)), E"))
+change(_PlainForward, "SingleWeights", "the returned A is single precision whatever X is", "interface",
+       ("return Y, A", "return Y, A.float()"))
 
 
 @wrong("collects the heads in a tensor made by torch.zeros without a type: raises for types other than float32",
@@ -997,16 +816,10 @@ class ZerosWithoutType(_Base):
         return result
 
 
-@wrong("context must be given by keyword: a call by position fails", kind="interface")
-class ContextByKeyword(_Base):
-    def forward(self, X, *, context=None):
-        return super().forward(X, context)
-
-
-@wrong("context has no default: a call with X alone fails", kind="interface")
-class ContextDemanded(_Base):
-    def forward(self, X, context):
-        return super().forward(X, context)
+change(_Plain, "ContextByKeyword", "context must be given by keyword: a call by position fails", "interface",
+       ("context=None", "*, context=None"))
+change(_Plain, "ContextDemanded", "context has no default: a call with X alone fails", "interface",
+       ("context=None", "context"))
 
 
 @right("forward calls its arguments x and memory instead of X and context: calls by keyword fail")

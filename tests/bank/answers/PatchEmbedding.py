@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 class _Base(nn.Module):
@@ -202,92 +202,61 @@ class ViewOfTheGrid(_Base):
 # ------------------------------------------------------------------------------------------------------ wrong: concepts
 
 
-@wrong("from images the tokens come as [B, D, rows*columns]: features are not moved to the end", kind="shape")
-class FeaturesStayInFront(_Base):
+change(_Base.from_images, "FeaturesStayInFront",
+       "from images the tokens come as [B, D, rows*columns]: features are not moved to the end", "shape",
+       (".flatten(2).transpose(1, 2)", ".flatten(2)"))
+change(ViewOfTheGrid, "ReshapedNotTurned",
+       "from images [B, D, rows, columns] is reshaped to [B, rows*columns, D] without moving the features", "concept",
+       ("return grid.view(grid.shape[0], grid.shape[1], -1).transpose(1, 2)",
+        "return grid.reshape(grid.shape[0], -1, grid.shape[1])"))
+change(_Base.from_images, "ColumnByColumn", "from images the tokens are counted column by column", "concept",
+       (".flatten(2).transpose(1, 2)", ".permute(0, 3, 2, 1).flatten(1, 2)"))
+change(_Base.from_images, "GridKept", "from images the grid keeps its two axes: [B, rows, columns, D]", "shape",
+       (".flatten(2).transpose(1, 2)", ".permute(0, 2, 3, 1)"))
+change(_Base.from_images, "CountedBackwards",
+       "from images the tokens are counted from the last patch to the first", "concept",
+       (".transpose(1, 2)", ".transpose(1, 2).flip(1)"))
+change(_Base.from_patches, "KernelChannelsLast",
+       "from patches each kernel is flattened in the order row, column, channel", "concept",
+       (".flatten(1)", ".permute(0, 2, 3, 1).flatten(1)"))
+change(_Base.from_patches, "KernelTransposed",
+       "from patches the rows and columns of each kernel are exchanged", "concept",
+       (".flatten(1)", ".mT.flatten(1)"))
+change(_Base.from_patches, "KernelTurned",
+       "from patches each kernel is turned by 180 degrees, as in a convolution of mathematics", "concept",
+       (".flatten(1)", ".flip(2, 3).flatten(1)"))
+
+
+# Right, and not registered: answers below are changes of it.
+class _PlainFromPatches(_Base):
+    def from_patches(self, patches):
+        return patches @ self.projection.weight.flatten(1).T + self.projection.bias
+
+
+change(_PlainFromPatches, "WeightReshapedNotTransposed",
+       "from patches the weight is reshaped to [C*P*P, D] instead of flattened to [D, C*P*P] and transposed", "concept",
+       before("return", "weight = self.projection.weight"),
+       ("self.projection.weight.flatten(1).T", "weight.reshape(-1, weight.shape[0])"))
+change(_PlainFromPatches, "NoBiasFromPatches", "from patches the bias is missing", "concept",
+       (".T + self.projection.bias", ".T"))
+
+
+# Right, and not registered: answers below are changes of it.
+class _PlainFromImages(_Base):
     def from_images(self, images):
-        return self.projection(images).flatten(2)
+        return super().from_images(images)
 
 
-@wrong("from images [B, D, rows, columns] is reshaped to [B, rows*columns, D] without moving the features",
-       kind="concept")
-class ReshapedNotTurned(_Base):
-    def from_images(self, images):
-        grid = self.projection(images)
-        return grid.reshape(grid.shape[0], -1, grid.shape[1])
-
-
-@wrong("from images the tokens are counted column by column", kind="concept")
-class ColumnByColumn(_Base):
-    def from_images(self, images):
-        return self.projection(images).permute(0, 3, 2, 1).flatten(1, 2)
-
-
-@wrong("from images the grid keeps its two axes: [B, rows, columns, D]", kind="shape")
-class GridKept(_Base):
-    def from_images(self, images):
-        return self.projection(images).permute(0, 2, 3, 1)
-
-
-@wrong("from images the tokens are counted from the last patch to the first", kind="concept")
-class CountedBackwards(_Base):
-    def from_images(self, images):
-        return self.projection(images).flatten(2).transpose(1, 2).flip(1)
-
-
-@wrong("from patches each kernel is flattened in the order row, column, channel", kind="concept")
-class KernelChannelsLast(_Base):
-    def from_patches(self, patches):
-        return F.linear(patches, self.projection.weight.permute(0, 2, 3, 1).flatten(1), self.projection.bias)
-
-
-@wrong("from patches the rows and columns of each kernel are exchanged", kind="concept")
-class KernelTransposed(_Base):
-    def from_patches(self, patches):
-        return F.linear(patches, self.projection.weight.mT.flatten(1), self.projection.bias)
-
-
-@wrong("from patches each kernel is turned by 180 degrees, as in a convolution of mathematics", kind="concept")
-class KernelTurned(_Base):
-    def from_patches(self, patches):
-        return F.linear(patches, self.projection.weight.flip(2, 3).flatten(1), self.projection.bias)
-
-
-@wrong("from patches the weight is reshaped to [C*P*P, D] instead of flattened to [D, C*P*P] and transposed",
-       kind="concept")
-class WeightReshapedNotTransposed(_Base):
-    def from_patches(self, patches):
-        weight = self.projection.weight
-        return patches @ weight.reshape(-1, weight.shape[0]) + self.projection.bias
-
-
-@wrong("from patches the bias is missing", kind="concept")
-class NoBiasFromPatches(_Base):
-    def from_patches(self, patches):
-        return patches @ self.projection.weight.flatten(1).T
-
-
-@wrong("from images the bias is added once more to the result of the convolution", kind="concept")
-class BiasTwiceFromImages(_Base):
-    def from_images(self, images):
-        return super().from_images(images) + self.projection.bias
-
-
-@wrong("from patches the bias is added for each of the C*P*P numbers instead of once", kind="concept")
-class BiasForEachPixel(_Base):
-    def from_patches(self, patches):
-        return patches @ self.projection.weight.flatten(1).T + patches.shape[-1] * self.projection.bias
-
-
-@wrong("from patches the bias is subtracted", kind="concept")
-class BiasSubtracted(_Base):
-    def from_patches(self, patches):
-        return patches @ self.projection.weight.flatten(1).T - self.projection.bias
-
-
-@wrong("from patches the products are averaged instead of summed", kind="concept")
-class MeanOfProducts(_Base):
-    def from_patches(self, patches):
-        return patches @ self.projection.weight.flatten(1).T / patches.shape[-1] + self.projection.bias
+change(_PlainFromImages, "BiasTwiceFromImages",
+       "from images the bias is added once more to the result of the convolution", "concept",
+       ("super().from_images(images)", "super().from_images(images) + self.projection.bias"))
+change(_PlainFromPatches, "BiasForEachPixel",
+       "from patches the bias is added for each of the C*P*P numbers instead of once", "concept",
+       ("self.projection.bias", "patches.shape[-1] * self.projection.bias"))
+change(_PlainFromPatches, "BiasSubtracted", "from patches the bias is subtracted", "concept",
+       (".T + self.projection.bias", ".T - self.projection.bias"))
+change(_PlainFromPatches, "MeanOfProducts", "from patches the products are averaged instead of summed", "concept",
+       (".flatten(1).T", ".flatten(1).T / patches.shape[-1]"))
 
 
 @wrong("the tokens are multiplied by the root of D, as word embeddings sometimes are", kind="concept")
@@ -297,35 +266,30 @@ class TimesRootOfD(_Base):
         return X * math.sqrt(X.shape[-1])
 
 
-@wrong("a GELU follows the linear layer", kind="concept")
-class WithGelu(_Base):
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Base):
     def forward(self, images, patches=None):
-        return F.gelu(super().forward(images, patches))
+        return super().forward(images, patches)
 
 
-@wrong("the tokens are normalised by a LayerNorm without weights at the end", kind="concept")
-class Normalised(_Base):
-    def forward(self, images, patches=None):
-        X = super().forward(images, patches)
-        return F.layer_norm(X, X.shape[-1:])
+change(_PlainForward, "WithGelu", "a GELU follows the linear layer", "concept",
+       ("return super().forward(images, patches)", "return F.gelu(super().forward(images, patches))"))
+change(TimesRootOfD, "Normalised", "the tokens are normalised by a LayerNorm without weights at the end", "concept",
+       ("X * math.sqrt(X.shape[-1])", "F.layer_norm(X, X.shape[-1:])"))
+change(_PlainFromImages, "ImagesScaled", "the images are divided by 255 before the convolution", "concept",
+       (".from_images(images)", ".from_images(images / 255)"))
 
 
-@wrong("the images are divided by 255 before the convolution", kind="concept")
-class ImagesScaled(_Base):
-    def from_images(self, images):
-        return super().from_images(images / 255)
-
-
-@wrong("the mean of each patch is subtracted from it before the product", kind="concept")
-class PatchesCentred(_Base):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Base):
     def from_patches(self, patches):
-        return super().from_patches(patches - patches.mean(-1, keepdim=True))
+        return super().from_patches(patches)
 
 
-@wrong("a class token of zeros is put in front of the tokens", kind="concept")
-class ClassTokenInFront(_Base):
-    def forward(self, images, patches=None):
-        return F.pad(super().forward(images, patches), (0, 0, 1, 0))
+change(_Plain, "PatchesCentred", "the mean of each patch is subtracted from it before the product", "concept",
+       (".from_patches(patches)", ".from_patches(patches - patches.mean(-1, keepdim=True))"))
+change(_PlainForward, "ClassTokenInFront", "a class token of zeros is put in front of the tokens", "concept",
+       ("return super().forward(images, patches)", "return F.pad(super().forward(images, patches), (0, 0, 1, 0))"))
 
 
 @wrong("from images each pixel is replaced by the mean of its channel in its patch before the convolution",
@@ -340,32 +304,14 @@ class MeansOfPatches(_Base):
 # ------------------------------------------------------------------------------------------------------- wrong: modules
 
 
-@wrong("the convolution has stride 1, so there are more tokens than patches", kind="module")
-class StrideOne(_Base):
-    def __init__(self, C, P, D):
-        super().__init__(C, P, D)
-        self.projection = nn.Conv2d(C, D, kernel_size=P)
-
-
-@wrong("the convolution has a padding of P // 2", kind="module")
-class Padded(_Base):
-    def __init__(self, C, P, D):
-        super().__init__(C, P, D)
-        self.projection = nn.Conv2d(C, D, kernel_size=P, stride=P, padding=P // 2)
-
-
-@wrong("the convolution has no bias", kind="module")
-class WithoutBias(_Base):
-    def __init__(self, C, P, D):
-        super().__init__(C, P, D)
-        self.projection = nn.Conv2d(C, D, kernel_size=P, stride=P, bias=False)
-
-
-@wrong("C and D of the convolution are exchanged", kind="module")
-class ChannelsExchanged(_Base):
-    def __init__(self, C, P, D):
-        super().__init__(C, P, D)
-        self.projection = nn.Conv2d(D, C, kernel_size=P, stride=P)
+change(_Base.__init__, "StrideOne", "the convolution has stride 1, so there are more tokens than patches", "module",
+       (".__init__()", ".__init__(C, P, D)"), ("P, stride=P", "P"))
+change(_Base.__init__, "Padded", "the convolution has a padding of P // 2", "module",
+       (".__init__()", ".__init__(C, P, D)"), ("stride=P", "stride=P, padding=P // 2"))
+change(_Base.__init__, "WithoutBias", "the convolution has no bias", "module",
+       (".__init__()", ".__init__(C, P, D)"), ("stride=P", "stride=P, bias=False"))
+change(_Base.__init__, "ChannelsExchanged", "C and D of the convolution are exchanged", "module",
+       (".__init__()", ".__init__(C, P, D)"), ("C, D", "D, C"))
 
 
 @wrong("patches have a linear layer of their own, with other parameters than projection's", kind="module")
@@ -430,11 +376,9 @@ class BatchNormalised(_Base):
         return self.norm(super().forward(images, patches).mT).mT
 
 
-@wrong("in training mode the tokens are multiplied by 0.9, the mean effect of a dropout", kind="module")
-class SmallerInTraining(_Base):
-    def forward(self, images, patches=None):
-        X = super().forward(images, patches)
-        return 0.9 * X if self.training else X
+change(TimesRootOfD, "SmallerInTraining",
+       "in training mode the tokens are multiplied by 0.9, the mean effect of a dropout", "module",
+       ("return X * math.sqrt(X.shape[-1])", "return 0.9 * X if self.training else X"))
 
 
 @wrong("the bias is frozen: it gets no gradient", kind="gradient")
@@ -508,40 +452,22 @@ class ViewOfPatches(_Base):
         return super().from_patches(patches.view(B * N, numbers)).view(B, N, -1)
 
 
-@wrong("with P = 1 view joins height and width of the images, which raises for images sliced or transposed there",
-       kind="layout")
-class ViewOfThePixels(_Base):
-    def from_images(self, images):
+change(_PlainFromImages, "ViewOfThePixels", "with P = 1 view joins height and width of the images, which raises for "
+       "images sliced or transposed there", "layout",
+       before("return", """
         if self.projection.kernel_size == (1, 1):
-            return self.from_patches(images.view(*images.shape[:2], -1).mT)
-        return super().from_images(images)
-
-
-@wrong("squeeze() on the tokens removes every axis of size 1", kind="layout")
-class Squeezed(_Base):
-    def forward(self, images, patches=None):
-        return super().forward(images, patches).squeeze()
-
-
-@wrong("a single image loses the axis of the batch", kind="edge")
-class SingleImageDropped(_Base):
-    def forward(self, images, patches=None):
-        X = super().forward(images, patches)
-        return X[0] if X.shape[0] == 1 else X
-
-
-@wrong("from images a grid of one patch gives [B, D]: the axis of patches is squeezed", kind="edge")
-class SinglePatchDropped(_Base):
-    def from_images(self, images):
-        return super().from_images(images).squeeze(1)
-
-
-@wrong("from patches the weight is squeezed before it is flattened: with D = 1 (unless a kernel is one number) the "
-       "call raises", kind="edge")
-class WeightSqueezed(_Base):
-    def from_patches(self, patches):
-        weight = self.projection.weight.squeeze()
-        return F.linear(patches, weight.reshape(weight.shape[0] if weight.dim() else 1, -1), self.projection.bias)
+            return self.from_patches(images.view(*images.shape[:2], -1).mT)"""))
+change(_PlainForward, "Squeezed", "squeeze() on the tokens removes every axis of size 1", "layout",
+       ("super().forward(images, patches)", "super().forward(images, patches).squeeze()"))
+change(TimesRootOfD, "SingleImageDropped", "a single image loses the axis of the batch", "edge",
+       ("return X * math.sqrt(X.shape[-1])", "return X[0] if X.shape[0] == 1 else X"))
+change(_PlainFromImages, "SinglePatchDropped",
+       "from images a grid of one patch gives [B, D]: the axis of patches is squeezed", "edge",
+       ("super().from_images(images)", "super().from_images(images).squeeze(1)"))
+change(_Base.from_patches, "WeightSqueezed", "from patches the weight is squeezed before it is flattened: with D = 1 "
+       "(unless a kernel is one number) the call raises", "edge",
+       before("return", "weight = self.projection.weight.squeeze()"),
+       ("self.projection.weight.flatten(1)", "weight.reshape(weight.shape[0] if weight.dim() else 1, -1)"))
 
 
 @wrong("the features are moved to the end only if the last axis has not D entries, so not where there are D patches",
@@ -560,44 +486,29 @@ class SquareGrid(_Base):
         return grid.reshape(grid.shape[0], grid.shape[1], side * side).transpose(1, 2)
 
 
-@wrong("with P = 1 the images' pixels are joined without moving the channels to the end before the linear layer",
-       kind="edge")
-class PixelsReshaped(_Base):
-    def from_images(self, images):
+change(_PlainFromImages, "PixelsReshaped", "with P = 1 the images' pixels are joined without moving the channels to "
+       "the end before the linear layer", "edge",
+       before("return", """
         if self.projection.kernel_size == (1, 1):
-            return self.from_patches(images.reshape(images.shape[0], -1, images.shape[1]))
-        return super().from_images(images)
-
-
-@wrong("where C*P*P equals D patches are taken to be tokens already and come back unchanged", kind="edge")
-class NothingToDo(_Base):
-    def from_patches(self, patches):
+            return self.from_patches(images.reshape(images.shape[0], -1, images.shape[1]))"""))
+change(_Plain, "NothingToDo",
+       "where C*P*P equals D patches are taken to be tokens already and come back unchanged", "edge",
+       before("return", """
         if patches.shape[-1] == self.projection.out_channels:
-            return patches
-        return super().from_patches(patches)
-
-
-@wrong("only the first 256 patches get a token", kind="edge")
-class AtMost256(_Base):
-    def from_patches(self, patches):
-        return super().from_patches(patches[:, :256])
-
-
-@wrong("only the first image of the batch is embedded, and its tokens are repeated for all", kind="layout")
-class FirstImageForAll(_Base):
-    def forward(self, images, patches=None):
-        X = super().forward(images, patches)
-        return X[:1].expand_as(X)
+            return patches"""))
+change(_Plain, "AtMost256", "only the first 256 patches get a token", "edge",
+       (".from_patches(patches)", ".from_patches(patches[:, :256])"))
+change(TimesRootOfD, "FirstImageForAll",
+       "only the first image of the batch is embedded, and its tokens are repeated for all", "layout",
+       ("X * math.sqrt(X.shape[-1])", "X[:1].expand_as(X)"))
 
 
 # ------------------------------------------------------------------------------------- wrong: types, numerics, gradient
 
 
-@wrong("patches are cast to float32, which raises where the layer and the patches are of float64 or bfloat16",
-       kind="numerics")
-class PatchesCast(_Base):
-    def from_patches(self, patches):
-        return super().from_patches(patches.float())
+change(_Plain, "PatchesCast", "patches are cast to float32, which raises where the layer and the patches are of "
+       "float64 or bfloat16", "numerics",
+       (".from_patches(patches)", ".from_patches(patches.float())"))
 
 
 @right("the convolution is computed in float32 and its result cast back, which loses precision (and overflows) in float64")
@@ -641,43 +552,21 @@ class ShiftedAndBack(_Base):
         return F.linear(patches + 1e4, matrix) - 1e4 * matrix.sum(1) + self.projection.bias
 
 
-@wrong("from images pixels are clamped to -1000 to 1000", kind="numerics")
-class PixelsClamped(_Base):
-    def from_images(self, images):
-        return super().from_images(images.clamp(-1000, 1000))
-
-
-@wrong("tokens below 1e-7 in absolute value are set to 0", kind="numerics")
-class TinyTokensVanish(_Base):
-    def forward(self, images, patches=None):
-        X = super().forward(images, patches)
-        return X.where(X.abs() > 1e-7, torch.zeros_like(X))
-
-
-@wrong("from patches the weight is detached: it gets no gradient from them", kind="gradient")
-class WeightDetached(_Base):
-    def from_patches(self, patches):
-        return F.linear(patches, self.projection.weight.detach().flatten(1), self.projection.bias)
-
-
-@wrong("from patches bias.data is added: the bias gets no gradient from them", kind="gradient")
-class BiasData(_Base):
-    def from_patches(self, patches):
-        return patches @ self.projection.weight.flatten(1).mT + self.projection.bias.data
-
-
-@wrong("the images are detached: no gradient flows to them", kind="gradient")
-class ImagesDetached(_Base):
-    def from_images(self, images):
-        return super().from_images(images.detach())
-
-
-@wrong("from patches everything is computed under torch.no_grad: no gradient flows to patches, weight or bias",
-       kind="gradient")
-class PatchesWithoutGradient(_Base):
-    @torch.no_grad()
-    def from_patches(self, patches):
-        return super().from_patches(patches)
+change(_PlainFromImages, "PixelsClamped", "from images pixels are clamped to -1000 to 1000", "numerics",
+       (".from_images(images)", ".from_images(images.clamp(-1000, 1000))"))
+change(TimesRootOfD, "TinyTokensVanish", "tokens below 1e-7 in absolute value are set to 0", "numerics",
+       ("X * math.sqrt(X.shape[-1])", "X.where(X.abs() > 1e-7, torch.zeros_like(X))"))
+change(_Base.from_patches, "WeightDetached",
+       "from patches the weight is detached: it gets no gradient from them", "gradient",
+       (".flatten(1)", ".detach().flatten(1)"))
+change(_PlainFromPatches, "BiasData",
+       "from patches bias.data is added: the bias gets no gradient from them", "gradient",
+       (".T + self.projection.bias", ".mT + self.projection.bias.data"))
+change(_PlainFromImages, "ImagesDetached", "the images are detached: no gradient flows to them", "gradient",
+       (".from_images(images)", ".from_images(images.detach())"))
+change(_Plain, "PatchesWithoutGradient", "from patches everything is computed under torch.no_grad: no gradient flows "
+       "to patches, weight or bias", "gradient",
+       before("def from_patches(self, patches):", "@torch.no_grad()"))
 
 
 @wrong("from images the weight is rebuilt by torch.tensor from a list, so it gets no gradient", kind="gradient")
@@ -747,23 +636,14 @@ class RemembersImages(_Base):
         return X if earlier is None or earlier.shape != X.shape else X + 0.5 * earlier
 
 
-@wrong("returns a tuple of the tokens and the size of the grid from images", kind="interface")
-class WithTheGrid(_Base):
-    def from_images(self, images):
-        grid = self.projection(images)
-        return grid.flatten(2).mT, grid.shape[2:]
-
-
-@wrong("the arguments of forward are patches, images, so calls by position exchange them", kind="interface")
-class PatchesFirst(_Base):
-    def forward(self, patches, images=None):
-        return super().forward(images, patches)
-
-
-@wrong("the patches have no default, so a call with images alone raises", kind="interface")
-class NoDefault(_Base):
-    def forward(self, images, patches):
-        return super().forward(images, patches)
+change(ViewOfTheGrid, "WithTheGrid", "returns a tuple of the tokens and the size of the grid from images", "interface",
+       ("return grid.view(grid.shape[0], grid.shape[1], -1).transpose(1, 2)",
+        "return grid.flatten(2).mT, grid.shape[2:]"))
+change(_PlainForward, "PatchesFirst",
+       "the arguments of forward are patches, images, so calls by position exchange them", "interface",
+       ("images, patches=None", "patches, images=None"))
+change(_PlainForward, "NoDefault", "the patches have no default, so a call with images alone raises", "interface",
+       ("patches=None", "patches"))
 
 
 @right("the arguments of forward are called x and p, so calls by name fail")
@@ -779,8 +659,6 @@ class OtherOrder(_Base):
         super().__init__(C, P, D)
 
 
-@wrong("forward asks for the truth value of the images, which raises for images of more than one number",
-       kind="interface")
-class TruthOfATensor(_Base):
-    def forward(self, images, patches=None):
-        return self.from_images(images) if images else self.from_patches(patches)
+change(_PlainForward, "TruthOfATensor",
+       "forward asks for the truth value of the images, which raises for images of more than one number", "interface",
+       ("super().forward(images, patches)", "self.from_images(images) if images else self.from_patches(patches)"))

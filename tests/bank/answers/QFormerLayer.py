@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -274,12 +274,9 @@ class PreNorm(_Parts):
         return queries + self.mlp_queries(self.norm_queries(queries)), text + self.mlp_text(self.norm_text(text))
 
 
-@wrong("the norm is laid around the self-attention alone: x + norm(f(x))", kind="concept")
-class NormInsideTheResidual(_Parts):
-    def first(self, queries, text, allowed):
-        x = torch.cat([queries, text], dim=1)
-        x = x + self.norm_own(self.own(x, allowed))
-        return x[:, : queries.shape[1]], x[:, queries.shape[1] :]
+change(_Parts.first, "NormInsideTheResidual",
+       "the norm is laid around the self-attention alone: x + norm(f(x))", "concept",
+       ("self.norm_own(x + self.own(x, allowed))", "x + self.norm_own(self.own(x, allowed))"))
 
 
 @wrong("no residual around the cross-attention", kind="concept")
@@ -288,18 +285,11 @@ class CrossWithoutResidual(_Parts):
         return queries if picture is None else self.norm_cross(self.cross(queries, picture)), text
 
 
-@wrong("no residual around the text's MLP", kind="concept")
-class TextWithoutResidual(_Parts):
-    def third(self, queries, text):
-        return self.norm_queries(queries + self.mlp_queries(queries)), self.norm_text(self.mlp_text(text))
-
-
-@wrong("the text attends to the picture too", kind="concept")
-class TextLooksToo(_Parts):
-    def second(self, queries, text, picture):
-        if picture is not None:
-            queries, text = (self.norm_cross(x + self.cross(x, picture)) for x in (queries, text))
-        return queries, text
+change(_Parts.third, "TextWithoutResidual", "no residual around the text's MLP", "concept",
+       ("text + self.mlp_text(text)", "self.mlp_text(text)"))
+change(_Parts.second, "TextLooksToo", "the text attends to the picture too", "concept",
+       ("queries = self.norm_cross(queries + self.cross(queries, picture))",
+        "queries, text = (self.norm_cross(x + self.cross(x, picture)) for x in (queries, text))"))
 
 
 @wrong("the text goes through mlp_queries and norm_queries, as the queries do", kind="concept")
@@ -309,12 +299,9 @@ class OneMlpForBoth(_Parts):
         return queries, text
 
 
-@wrong("norm_own is used after the cross-attention in place of norm_cross", kind="concept")
-class WrongNormAfterCross(_Parts):
-    def second(self, queries, text, picture):
-        if picture is not None:
-            queries = self.norm_own(queries + self.cross(queries, picture))
-        return queries, text
+change(_Parts.second, "WrongNormAfterCross",
+       "norm_own is used after the cross-attention in place of norm_cross", "concept",
+       (".norm_cross", ".norm_own"))
 
 
 @wrong("without a picture the queries are still put through norm_cross", kind="concept")
@@ -324,25 +311,15 @@ class NormWithoutPicture(_Parts):
         return self.norm_cross(queries + seen), text
 
 
-@wrong("the cross-attention comes before the self-attention", kind="concept")
-class CrossFirst(_Parts):
-    def forward(self, queries, text, picture, allowed):
-        queries, text = self.second(queries, text, picture)
-        queries, text = self.first(queries, text, allowed)
-        return self.third(queries, text)
-
-
-@wrong(
-    "the cross-attention's queries are made of the layer's input, not of what the self-attention returned",
-    kind="concept",
-)
-class CrossFromTheInput(_Parts):
-    def forward(self, queries, text, picture, allowed):
-        old = queries
-        queries, text = self.first(queries, text, allowed)
+change(_Parts.forward, "CrossFirst", "the cross-attention comes before the self-attention", "concept",
+       (".first(queries, text, allowed)", ".second(queries, text, picture)"),
+       (".second(queries, text, picture)", ".first(queries, text, allowed)"))
+change(_Parts.forward, "CrossFromTheInput", "the cross-attention's queries are made of the layer's input, not of what "
+       "the self-attention returned", "concept",
+       before("queries, text = self.first(queries, text, allowed)", "old = queries"),
+       ("queries, text = self.second(queries, text, picture)", """
         if picture is not None:
-            queries = self.norm_cross(queries + self.cross(old, picture))
-        return self.third(queries, text)
+            queries = self.norm_cross(queries + self.cross(old, picture))"""))
 
 
 @wrong("the output layer of the cross-attention is left out", kind="concept")
@@ -351,12 +328,9 @@ class CrossWithoutOutput(_Parts):
         return self.attend(self.cross_queries(x), self.cross_keys(picture), self.cross_values(picture))
 
 
-@wrong("keys and values of the cross-attention are swapped", kind="concept")
-class KeysForValues(_Parts):
-    def cross(self, x, picture):
-        return self.cross_output(
-            self.attend(self.cross_queries(x), self.cross_values(picture), self.cross_keys(picture))
-        )
+change(_Parts.cross, "KeysForValues", "keys and values of the cross-attention are swapped", "concept",
+       ("self.cross_keys(picture), self.cross_values(picture)",
+        "self.cross_values(picture), self.cross_keys(picture)"))
 
 
 @wrong("the mask is inverted: positions attend to what is not allowed", kind="concept")
@@ -365,16 +339,10 @@ class MaskInverted(_Parts):
         return super().first(queries, text, ~allowed)
 
 
-@wrong("the mask is ignored: everybody attends to everybody", kind="concept")
-class MaskIgnored(_Parts):
-    def first(self, queries, text, allowed):
-        return super().first(queries, text, None)
-
-
-@wrong("the mask is transposed: rows and columns are swapped", kind="concept")
-class MaskTransposed(_Parts):
-    def first(self, queries, text, allowed):
-        return super().first(queries, text, allowed.transpose(1, 2))
+change(MaskInverted, "MaskIgnored", "the mask is ignored: everybody attends to everybody", "concept",
+       ("~allowed", "None"))
+change(MaskInverted, "MaskTransposed", "the mask is transposed: rows and columns are swapped", "concept",
+       ("~allowed", "allowed.transpose(1, 2)"))
 
 
 @wrong("the weights are set to 0 after the softmax and not made to sum to 1 again", kind="concept")
@@ -384,18 +352,10 @@ class MaskAfterSoftmax(_Parts):
         return weights if allowed is None else weights * allowed[:, None].to(weights.dtype)
 
 
-@wrong("scores are divided by sqrt(D), not by sqrt(D/H)", kind="concept")
-class ScaleOfAllHeads(_Parts):
-    def scale(self, q):
-        return (q.shape[-1] * self.H) ** -0.5
-
-
-@wrong("the softmax runs over the queries' axis, not over the keys'", kind="concept")
-class SoftmaxOverRows(_Parts):
-    def weights(self, scores, allowed):
-        if allowed is not None:
-            scores = scores.masked_fill(~allowed[:, None], torch.finfo(scores.dtype).min)
-        return scores.softmax(-2)
+change(_Parts.scale, "ScaleOfAllHeads", "scores are divided by sqrt(D), not by sqrt(D/H)", "concept",
+       ("q.shape[-1]", "(q.shape[-1] * self.H)"))
+change(_Parts.weights, "SoftmaxOverRows", "the softmax runs over the queries' axis, not over the keys'", "concept",
+       ('float("-inf")', "torch.finfo(scores.dtype).min"), (".softmax(-1)", ".softmax(-2)"))
 
 
 @wrong("heads are split by a reshape to [B, H, N, D/H] without a transposition, which mixes positions", kind="layout")
@@ -407,22 +367,13 @@ class SplitWithoutTransposition(_Parts):
         return x.reshape(x.shape[0], x.shape[2], -1)
 
 
-@wrong(
-    "the first N rows of the self-attention's result are taken for the text, the rest for the queries", kind="concept"
-)
-class TakenApartWrongly(_Parts):
-    def first(self, queries, text, allowed):
-        x = torch.cat([queries, text], dim=1)
-        x = self.norm_own(x + self.own(x, allowed))
-        return x[:, text.shape[1] :], x[:, : text.shape[1]]
-
-
-@wrong("-10000 is added to forbidden scores, as old BERT does: large scores get through the mask", kind="numerics")
-class MinusTenThousand(_Parts):
-    def weights(self, scores, allowed):
-        if allowed is not None:
-            scores = scores + (1 - allowed[:, None].to(scores.dtype)) * -10000.0
-        return scores.softmax(-1)
+change(_Parts.first, "TakenApartWrongly",
+       "the first N rows of the self-attention's result are taken for the text, the rest for the queries", "concept",
+       ("x[:, : queries.shape[1]], x[:, queries.shape[1] :]", "x[:, text.shape[1] :], x[:, : text.shape[1]]"))
+change(_Parts.weights, "MinusTenThousand",
+       "-10000 is added to forbidden scores, as old BERT does: large scores get through the mask", "numerics",
+       ('scores = scores.masked_fill(~allowed[:, None], float("-inf"))',
+        "scores = scores + (1 - allowed[:, None].to(scores.dtype)) * -10000.0"))
 
 
 @wrong("dropout of 0.1 on the attention's weights, in training mode", kind="process")

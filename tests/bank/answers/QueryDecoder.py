@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -173,10 +173,8 @@ class QueriesOnce(Plain):
         return x + self.cross[i](self.norm_cross[i](x), memory + position, memory)[0]
 
 
-@wrong("the stream starts at random numbers", "concept")
-class StartsAtRandom(Plain):
-    def begin(self, memory):
-        return torch.randn(len(memory), *self.queries.shape, dtype=memory.dtype, device=memory.device)
+change(Plain.begin, "StartsAtRandom", "the stream starts at random numbers", "concept",
+       (".zeros", ".randn"))
 
 
 @wrong("the stream starts at the mean of the memory", "concept")
@@ -185,91 +183,49 @@ class StartsAtTheMean(Plain):
         return memory.mean(dim=1, keepdim=True).expand(-1, len(self.queries), -1)
 
 
-@wrong("queries are added to the stream in every layer", "concept")
-class IntoTheStream(Plain):
+# Right, and not registered: answers below are changes of it.
+class _PlainLayer(Plain):
     def layer(self, i, x, memory, position):
-        return super().layer(i, x + self.queries, memory, position)
+        return super().layer(i, x, memory, position)
 
 
-@wrong("queries in the values of the self-attention", "concept")
-class QueriesInValues(Plain):
-    def look_around(self, i, x):
-        q = self.norm_own[i](x) + self.queries
-        return x + self.own[i](q, q, q)[0]
+change(_PlainLayer, "IntoTheStream", "queries are added to the stream in every layer", "concept",
+       (".layer(i, x, memory, position)", ".layer(i, x + self.queries, memory, position)"))
+change(Plain.look_around, "QueriesInValues", "queries in the values of the self-attention", "concept",
+       ("z = self.norm_own[i](x)", "q = self.norm_own[i](x) + self.queries"), ("q = z + self.queries", ""),
+       ("q, q, z", "q, q, q"))
+change(Plain.look_around, "OwnWithoutQueries", "no queries in the self-attention", "concept",
+       ("q = z + self.queries", ""), ("q, q, z", "z, z, z"))
+change(Plain.look_around, "OwnKeysBare", "queries only on the asking side of the self-attention", "concept",
+       ("q = z + self.queries", ""), ("q, q, z", "z + self.queries, z, z"))
+change(Plain.look_around, "OwnAskingBare", "queries only on the keys of the self-attention", "concept",
+       ("q = z + self.queries", ""), ("q, q, z", "z, z + self.queries, z"))
 
 
-@wrong("no queries in the self-attention", "concept")
-class OwnWithoutQueries(Plain):
-    def look_around(self, i, x):
-        z = self.norm_own[i](x)
-        return x + self.own[i](z, z, z)[0]
-
-
-@wrong("queries only on the asking side of the self-attention", "concept")
-class OwnKeysBare(Plain):
-    def look_around(self, i, x):
-        z = self.norm_own[i](x)
-        return x + self.own[i](z + self.queries, z, z)[0]
-
-
-@wrong("queries only on the keys of the self-attention", "concept")
-class OwnAskingBare(Plain):
-    def look_around(self, i, x):
-        z = self.norm_own[i](x)
-        return x + self.own[i](z, z + self.queries, z)[0]
-
-
-@wrong("no queries in the cross-attention", "concept")
-class CrossWithoutQueries(Plain):
+# Right, and not registered: answers below are changes of it.
+class _PlainLookAtPicture(Plain):
     def look_at_picture(self, i, x, memory, position):
-        return x + self.cross[i](self.norm_cross[i](x), memory + position, memory)[0]
+        return x + self.cross[i](self.norm_cross[i](x) + self.queries, memory + position, memory)[0]
 
 
-@wrong("queries are added before the norm of the self-attention", "concept")
-class AddedBeforeTheNorm(Plain):
-    def look_around(self, i, x):
-        q = self.norm_own[i](x + self.queries)
-        return x + self.own[i](q, q, self.norm_own[i](x))[0]
-
-
-@wrong("queries are added before the norm of the cross-attention", "concept")
-class CrossAddedBeforeTheNorm(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        q = self.norm_cross[i](x + self.queries)
-        return x + self.cross[i](q, memory + position, memory)[0]
-
-
-@wrong("position in the values too", "concept")
-class PositionInValues(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        seen = memory + position
-        return x + self.cross[i](self.norm_cross[i](x) + self.queries, seen, seen)[0]
-
-
-@wrong("position in the values and not in the keys", "concept")
-class PositionInValuesOnly(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        return x + self.cross[i](self.norm_cross[i](x) + self.queries, memory, memory + position)[0]
-
-
-@wrong("position left out", "concept")
-class NoPosition(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        return x + self.cross[i](self.norm_cross[i](x) + self.queries, memory, memory)[0]
-
-
-@wrong("the keys are the positions alone", "concept")
-class PositionsAsKeys(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        keys = position.expand_as(memory)
-        return x + self.cross[i](self.norm_cross[i](x) + self.queries, keys, memory)[0]
-
-
-@wrong("position in the first layer alone", "concept")
-class PositionOnce(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        keys = memory + position if i == 0 else memory
-        return x + self.cross[i](self.norm_cross[i](x) + self.queries, keys, memory)[0]
+change(_PlainLookAtPicture, "CrossWithoutQueries", "no queries in the cross-attention", "concept",
+       (".norm_cross[i](x) + self.queries", ".norm_cross[i](x)"))
+change(Plain.look_around, "AddedBeforeTheNorm", "queries are added before the norm of the self-attention", "concept",
+       ("z = self.norm_own[i](x)", "q = self.norm_own[i](x + self.queries)"), ("q = z + self.queries", ""),
+       ("q, q, z", "q, q, self.norm_own[i](x)"))
+change(Plain.look_at_picture, "CrossAddedBeforeTheNorm",
+       "queries are added before the norm of the cross-attention", "concept",
+       (".norm_cross[i](x) + self.queries", ".norm_cross[i](x + self.queries)"))
+change(_PlainLookAtPicture, "PositionInValues", "position in the values too", "concept",
+       before("return", "seen = memory + position"), ("memory + position, memory", "seen, seen"))
+change(_PlainLookAtPicture, "PositionInValuesOnly", "position in the values and not in the keys", "concept",
+       ("memory + position, memory", "memory, memory + position"))
+change(_PlainLookAtPicture, "NoPosition", "position left out", "concept",
+       ("memory + position", "memory"))
+change(_PlainLookAtPicture, "PositionsAsKeys", "the keys are the positions alone", "concept",
+       before("return", "keys = position.expand_as(memory)"), ("memory + position", "keys"))
+change(_PlainLookAtPicture, "PositionOnce", "position in the first layer alone", "concept",
+       before("return", "keys = memory + position if i == 0 else memory"), ("memory + position", "keys"))
 
 
 @wrong("queries in the first layer alone", "concept")
@@ -283,30 +239,17 @@ class QueriesInTheFirst(Plain):
         return self.think(i, x)
 
 
-@wrong("the memory is normed as well", "concept")
-class MemoryNormed(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        memory = self.norm_cross[i](memory)
-        return x + self.cross[i](self.norm_cross[i](x) + self.queries, memory + position, memory)[0]
-
-
-@wrong("a causal mask among the queries", "concept")
-class Causal(Plain):
-    def look_around(self, i, x):
-        z = self.norm_own[i](x)
-        q = z + self.queries
-        mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], device=x.device).to(x.dtype)
-        return x + self.own[i](q, q, z, attn_mask=mask)[0]
-
-
-@wrong("queries do not see themselves", "concept")
-class NotItself(Plain):
-    def look_around(self, i, x):
+change(_PlainLookAtPicture, "MemoryNormed", "the memory is normed as well", "concept",
+       before("return", "memory = self.norm_cross[i](memory)"))
+change(Plain.look_around, "Causal", "a causal mask among the queries", "concept",
+       before("return",
+              "mask = nn.Transformer.generate_square_subsequent_mask(x.shape[1], device=x.device).to(x.dtype)"),
+       ("q, q, z", "q, q, z, attn_mask=mask"))
+change(Plain.look_around, "NotItself", "queries do not see themselves", "concept",
+       before("z =", """
         if x.shape[1] == 1:
-            return super().look_around(i, x)
-        z = self.norm_own[i](x)
-        q = z + self.queries
-        return x + self.own[i](q, q, z, attn_mask=torch.eye(x.shape[1], device=x.device) > 0)[0]
+            return super().look_around(i, x)"""),
+       ("q, q, z", "q, q, z, attn_mask=torch.eye(x.shape[1], device=x.device) > 0"))
 
 
 @wrong("no self-attention", "concept")
@@ -321,18 +264,11 @@ class NoCross(Plain):
         return x
 
 
-@wrong("no MLP", "concept")
-class NoMLP(Plain):
-    def think(self, i, x):
-        return x
-
-
-@wrong("cross-attention before self-attention", "concept")
-class CrossFirst(Plain):
-    def layer(self, i, x, memory, position):
-        x = self.look_at_picture(i, x, memory, position)
-        x = self.look_around(i, x)
-        return self.think(i, x)
+change(Plain.think, "NoMLP", "no MLP", "concept",
+       ("x + self.mlp[i](self.norm_mlp[i](x))", "x"))
+change(Plain.layer, "CrossFirst", "cross-attention before self-attention", "concept",
+       before("x = self.look_around(i, x)", "x = self.look_at_picture(i, x, memory, position)"),
+       ("x = self.look_at_picture(i, x, memory, position)", ""))
 
 
 @wrong("post-norm", "concept")
@@ -360,10 +296,8 @@ class SumsOfNormed(Plain):
         return z + self.mlp[i](z)
 
 
-@wrong("no residual around the cross-attention", "concept")
-class CrossReplaces(Plain):
-    def look_at_picture(self, i, x, memory, position):
-        return super().look_at_picture(i, x, memory, position) - x
+change(NoCross, "CrossReplaces", "no residual around the cross-attention", "concept",
+       ("return x", "return super().look_at_picture(i, x, memory, position) - x"))
 
 
 @wrong("no residuals", "concept")
@@ -378,15 +312,10 @@ class NoResiduals(Plain):
         return self.mlp[i](self.norm_mlp[i](x))
 
 
-@wrong("the MLP without its norm", "concept")
-class MLPWithoutNorm(Plain):
-    def think(self, i, x):
-        return x + self.mlp[i](x)
-
-
-@wrong("GELU", "concept")
-class WithGELU(Plain):
-    activation = nn.GELU
+change(Plain.think, "MLPWithoutNorm", "the MLP without its norm", "concept",
+       ("self.norm_mlp[i](x)", "x"))
+change(InSteps, "WithGELU", "GELU", "concept",
+       ("pass", "activation = nn.GELU"))
 
 
 @wrong("heads of the last layer alone, without the axis of layers", "shape")
@@ -395,22 +324,12 @@ class LastOnly(Plain):
         return tuple(one[-1] for one in super().forward(memory, position))
 
 
-@wrong("heads of the last layer repeated", "concept")
-class LastRepeated(Plain):
-    def forward(self, memory, position):
-        return tuple(one[-1:].repeat(self.L, 1, 1, 1) for one in super().forward(memory, position))
-
-
-@wrong("layers along the second axis", "shape")
-class LayersSecond(Plain):
-    def forward(self, memory, position):
-        return tuple(one.transpose(0, 1) for one in super().forward(memory, position))
-
-
-@wrong("lists instead of tensors", "interface")
-class Lists(Plain):
-    def forward(self, memory, position):
-        return tuple(list(one) for one in super().forward(memory, position))
+change(LastOnly, "LastRepeated", "heads of the last layer repeated", "concept",
+       ("one[-1]", "one[-1:].repeat(self.L, 1, 1, 1)"))
+change(LastOnly, "LayersSecond", "layers along the second axis", "shape",
+       ("one[-1]", "one.transpose(0, 1)"))
+change(LastOnly, "Lists", "lists instead of tensors", "interface",
+       ("one[-1]", "list(one)"))
 
 
 @wrong("boxes first", "interface")
@@ -429,37 +348,16 @@ class HeadsBefore(Plain):
         return tuple(map(torch.stack, zip(*found)))
 
 
-@wrong("heads without norm", "concept")
-class HeadsWithoutNorm(Plain):
-    def heads(self, x):
-        return self.to_classes(x), self.to_boxes(x).sigmoid()
-
-
-@wrong("the norm for the classes only", "concept")
-class BoxesWithoutNorm(Plain):
-    def heads(self, x):
-        return self.to_classes(self.norm(x)), self.to_boxes(x).sigmoid()
-
-
-@wrong("no sigmoid", "concept")
-class NoSigmoid(Plain):
-    def heads(self, x):
-        x = self.norm(x)
-        return self.to_classes(x), self.to_boxes(x)
-
-
-@wrong("softmax for the boxes", "concept")
-class SoftmaxBoxes(Plain):
-    def heads(self, x):
-        x = self.norm(x)
-        return self.to_classes(x), self.to_boxes(x).softmax(-1)
-
-
-@wrong("ReLU for the boxes", "concept")
-class ReluBoxes(Plain):
-    def heads(self, x):
-        x = self.norm(x)
-        return self.to_classes(x), self.to_boxes(x).relu()
+change(Plain.heads, "HeadsWithoutNorm", "heads without norm", "concept",
+       ("x = self.norm(x)", ""))
+change(Plain.heads, "BoxesWithoutNorm", "the norm for the classes only", "concept",
+       ("x = self.norm(x)", ""), (".to_classes(x)", ".to_classes(self.norm(x))"))
+change(Plain.heads, "NoSigmoid", "no sigmoid", "concept",
+       (".to_boxes(x).sigmoid()", ".to_boxes(x)"))
+change(Plain.heads, "SoftmaxBoxes", "softmax for the boxes", "concept",
+       (".sigmoid()", ".softmax(-1)"))
+change(Plain.heads, "ReluBoxes", "ReLU for the boxes", "concept",
+       (".sigmoid()", ".relu()"))
 
 
 @wrong("probabilities for the logits", "concept")
@@ -469,11 +367,8 @@ class Probabilities(Plain):
         return logits.softmax(-1), boxes
 
 
-@wrong("sigmoid on both", "concept")
-class SigmoidOnBoth(Plain):
-    def heads(self, x):
-        logits, boxes = super().heads(x)
-        return logits.sigmoid(), boxes
+change(Probabilities, "SigmoidOnBoth", "sigmoid on both", "concept",
+       (".softmax(-1)", ".sigmoid()"))
 
 
 @wrong("boxes as corners", "concept")
@@ -484,28 +379,14 @@ class Corners(Plain):
         return logits, torch.cat([centre - size / 2, centre + size / 2], dim=-1)
 
 
-@wrong("the normed stream goes on to the next layer", "concept")
-class NormedStream(Plain):
-    def layer(self, i, x, memory, position):
-        return super().layer(i, self.norm(x) if i else x, memory, position)
-
-
-@wrong("the first layer is used in all", "concept")
-class OneLayer(Plain):
-    def layer(self, i, x, memory, position):
-        return super().layer(0, x, memory, position)
-
-
-@wrong("each layer starts from zeros again", "concept")
-class LayersApart(Plain):
-    def layer(self, i, x, memory, position):
-        return super().layer(i, torch.zeros_like(x), memory, position)
-
-
-@wrong("layers in reverse order", "concept")
-class Reversed(Plain):
-    def layer(self, i, x, memory, position):
-        return super().layer(self.L - 1 - i, x, memory, position)
+change(_PlainLayer, "NormedStream", "the normed stream goes on to the next layer", "concept",
+       (".layer(i, x, memory, position)", ".layer(i, self.norm(x) if i else x, memory, position)"))
+change(_PlainLayer, "OneLayer", "the first layer is used in all", "concept",
+       (".layer(i, x, memory, position)", ".layer(0, x, memory, position)"))
+change(_PlainLayer, "LayersApart", "each layer starts from zeros again", "concept",
+       (".layer(i, x, memory, position)", ".layer(i, torch.zeros_like(x), memory, position)"))
+change(_PlainLayer, "Reversed", "layers in reverse order", "concept",
+       (".layer(i, x, memory, position)", ".layer(self.L - 1 - i, x, memory, position)"))
 
 
 @wrong("norm_own and norm_cross exchanged", "concept")
@@ -561,9 +442,5 @@ class FixedQueries(Plain):
         self.register_buffer("queries", queries)
 
 
-@wrong("dropout is left at 0.1", "module")
-class WithDropout(Plain):
-    def __init__(self, D: int, H: int, N_Q: int, C: int, num_layers: int):
-        super().__init__(D, H, N_Q, C, num_layers)
-        for layer in (*self.own, *self.cross):
-            layer.dropout = 0.1
+change(BatchSecond, "WithDropout", "dropout is left at 0.1", "module",
+       (".batch_first = False", ".dropout = 0.1"))

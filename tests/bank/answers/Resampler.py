@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import change, right, wrong
 from torch import nn
 
 # ---------------------------------------------------------------- right
@@ -260,59 +260,29 @@ class _Resampler(nn.Module):
         return x + self.mlp(self.norm_mlp(x))
 
 
-@wrong("latents attend to the picture's features only, not to the latents", kind="concept")
-class FeaturesOnly(_Resampler):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Resampler):
     def forward(self, features):
         latents, own, shown = self.start(features)
-        return self.finish(latents + self.output(self.attend(own, shown)))
-
-
-
-
-@wrong("two softmaxes, one over the features and one over the latents, and the mean of their results", kind="concept")
-class TwoSoftmaxesAveraged(_Resampler):
-    def forward(self, features):
-        latents, own, shown = self.start(features)
-        return self.finish(latents + self.output(self.attend(own, shown) + self.attend(own, own)) / 2)
-
-
-
-
-@wrong("the features are not normed", kind="concept")
-class FeaturesNotNormed(_Resampler):
-    def forward(self, features):
-        latents, own, _ = self.start(features)
-        return self.finish(latents + self.output(self.attend(own, torch.cat([features, own], 1))))
-
-
-
-
-@wrong("queries come from the latents without norm_latents", kind="concept")
-class QueriesNotNormed(_Resampler):
-    def forward(self, features):
-        latents, own, shown = self.start(features)
-        return self.finish(latents + self.output(self.attend(latents, torch.cat([shown, own], 1))))
-
-
-
-
-@wrong("norm_features and norm_latents are swapped", kind="concept")
-class NormsSwapped(_Resampler):
-    def forward(self, features):
-        latents = self.latents.expand(len(features), -1, -1)
-        own, shown = self.norm_features(latents), self.norm_latents(features)
         return self.finish(latents + self.output(self.attend(own, torch.cat([shown, own], 1))))
 
 
-
-
-@wrong("no residual around the attention", kind="concept")
-class NoResidualOfAttention(_Resampler):
-    def forward(self, features):
-        _, own, shown = self.start(features)
-        return self.finish(self.output(self.attend(own, torch.cat([shown, own], 1))))
-
-
+change(_Plain, "FeaturesOnly", "latents attend to the picture's features only, not to the latents", "concept",
+       ("torch.cat([shown, own], 1)", "shown"))
+change(_Plain, "TwoSoftmaxesAveraged",
+       "two softmaxes, one over the features and one over the latents, and the mean of their results", "concept",
+       (".output(self.attend(own, torch.cat([shown, own], 1)))",
+        ".output(self.attend(own, shown) + self.attend(own, own)) / 2"))
+change(_Plain, "FeaturesNotNormed", "the features are not normed", "concept",
+       ("own, shown", "own, _"), ("shown, own", "features, own"))
+change(_Plain, "QueriesNotNormed", "queries come from the latents without norm_latents", "concept",
+       ("own, torch.cat([shown, own], 1)", "latents, torch.cat([shown, own], 1)"))
+change(_Plain, "NormsSwapped", "norm_features and norm_latents are swapped", "concept",
+       ("latents, own, shown = self.start(features)", """
+        latents = self.latents.expand(len(features), -1, -1)
+        own, shown = self.norm_features(latents), self.norm_latents(features)"""))
+change(_Plain, "NoResidualOfAttention", "no residual around the attention", "concept",
+       ("latents, own", "_, own"), ("latents + self.output", "self.output"))
 
 
 @wrong("norm_mlp is not used", kind="concept")
@@ -323,35 +293,15 @@ class MlpWithoutNorm(_Resampler):
         return x + self.mlp(x)
 
 
-
-
-@wrong("the MLP's residual adds the normed x: y + mlp(y) with y = norm_mlp(x)", kind="concept")
-class MlpResidualOfTheNorm(_Resampler):
-    def forward(self, features):
-        latents, own, shown = self.start(features)
-        x = latents + self.output(self.attend(own, torch.cat([shown, own], 1)))
+change(MlpWithoutNorm, "MlpResidualOfTheNorm",
+       "the MLP's residual adds the normed x: y + mlp(y) with y = norm_mlp(x)", "concept",
+       ("return x + self.mlp(x)", """
         y = self.norm_mlp(x)
-        return y + self.mlp(y)
-
-
-
-
-@wrong("the output layer is left out", kind="concept")
-class WithoutOutput(_Resampler):
-    def forward(self, features):
-        latents, own, shown = self.start(features)
-        return self.finish(latents + self.attend(own, torch.cat([shown, own], 1)))
-
-
-
-
-@wrong("scores are not divided at all", kind="concept")
-class NotScaled(_Resampler):
-    def forward(self, features):
-        latents, own, shown = self.start(features)
-        return self.finish(latents + self.output(self.attend(own, torch.cat([shown, own], 1), scale=1.0)))
-
-
+        return y + self.mlp(y)"""))
+change(_Plain, "WithoutOutput", "the output layer is left out", "concept",
+       (".output(self.attend(own, torch.cat([shown, own], 1)))", ".attend(own, torch.cat([shown, own], 1))"))
+change(_Plain, "NotScaled", "scores are not divided at all", "concept",
+       ("torch.cat([shown, own], 1)", "torch.cat([shown, own], 1), scale=1.0"))
 
 
 @wrong("H is ignored: one head of width D", kind="concept")
@@ -361,8 +311,6 @@ class OneHead(_Resampler):
         memory = torch.cat([shown, own], 1)
         mixed = F.scaled_dot_product_attention(self.to_queries(own), self.to_keys(memory), self.to_values(memory))
         return self.finish(latents + self.output(mixed))
-
-
 
 
 @wrong("the axes of the heads' results are not swapped back before they are joined", kind="concept")
@@ -375,8 +323,6 @@ class HeadsJoinedInTheWrongOrder(_Resampler):
         return self.finish(latents + self.output(mixed))
 
 
-
-
 @wrong("softmax over the latents (the queries), not over the M + R keys", kind="concept")
 class SoftmaxOverQueries(_Resampler):
     def forward(self, features):
@@ -387,8 +333,6 @@ class SoftmaxOverQueries(_Resampler):
         return self.finish(latents + self.output((weights @ v).transpose(1, 2).flatten(2)))
 
 
-
-
 @wrong("to_values is not used: the keys are the values too", kind="concept")
 class KeysAsValues(_Resampler):
     def forward(self, features):
@@ -397,8 +341,6 @@ class KeysAsValues(_Resampler):
         q, k = self.split(self.to_queries(own)), self.split(self.to_keys(memory))
         mixed = F.scaled_dot_product_attention(q, k, k).transpose(1, 2).flatten(2)
         return self.finish(latents + self.output(mixed))
-
-
 
 
 @wrong("the mask is causal, as in a language model", kind="concept")
@@ -413,16 +355,8 @@ class Causal(_Resampler):
         return self.finish(latents + self.output(mixed))
 
 
-
-
-@wrong("the MLP is applied twice", kind="concept")
-class MlpTwice(_Resampler):
-    def forward(self, features):
-        latents, own, shown = self.start(features)
-        x = latents + self.output(self.attend(own, torch.cat([shown, own], 1)))
-        return self.finish(self.finish(x))
-
-
+change(MlpWithoutNorm, "MlpTwice", "the MLP is applied twice", "concept",
+       ("x + self.mlp(x)", "self.finish(self.finish(x))"))
 
 
 # ---------------------------------------------------------------- wrong: modules
@@ -439,8 +373,6 @@ class WithBias(_Resampler):
         return self.finish(latents + self.output(self.attend(own, torch.cat([shown, own], 1))))
 
 
-
-
 @wrong("the latents have an axis for the batch, [1, R, D]", kind="module")
 class LatentsWithABatch(_Resampler):
     def __init__(self, D: int, H: int, R: int):
@@ -450,8 +382,6 @@ class LatentsWithABatch(_Resampler):
     def forward(self, features):
         latents, own, shown = self.start(features)
         return self.finish(latents + self.output(self.attend(own, torch.cat([shown, own], 1))))
-
-
 
 
 @wrong("the MLP is D wide inside, not 4 * D", kind="module")
@@ -468,8 +398,6 @@ class NarrowMlp(_Resampler):
 # ---------------------------------------------------------------- wrong: shapes, gradients, numerics, process, interface
 
 
-
-
 @wrong("features and latents both ask, and all M + R vectors are given back", kind="shape")
 class EverythingGivenBack(_Resampler):
     def forward(self, features):
@@ -478,15 +406,11 @@ class EverythingGivenBack(_Resampler):
         return self.finish(torch.cat([features, latents], 1) + self.output(self.attend(memory, memory)))
 
 
-
-
 @wrong("with one picture the axis of the batch is squeezed away", kind="shape")
 class BatchSqueezed(_Resampler):
     def forward(self, features):
         latents, own, shown = self.start(features)
         return self.finish(latents + self.output(self.attend(own, torch.cat([shown, own], 1)))).squeeze(0)
-
-
 
 
 @wrong("exp without subtracting the largest score: inf / inf with large scores", kind="numerics")
@@ -500,16 +424,12 @@ class SoftmaxOverflows(_Resampler):
         return self.finish(latents + self.output(mixed.transpose(1, 2).flatten(2)))
 
 
-
-
 @wrong("dropout on the attention's result in training", kind="process")
 class WithDropout(_Resampler):
     def forward(self, features):
         latents, own, shown = self.start(features)
         mixed = F.dropout(self.attend(own, torch.cat([shown, own], 1)), 0.1, self.training)
         return self.finish(latents + self.output(mixed))
-
-
 
 
 @wrong("the latents are overwritten in every call with what came out for the first picture", kind="process")
@@ -519,8 +439,6 @@ class LatentsUpdated(_Resampler):
         x = self.finish(latents + self.output(self.attend(own, torch.cat([shown, own], 1))))
         self.latents = nn.Parameter(x[0].detach().clone())
         return x
-
-
 
 
 @wrong("the features are flattened with .view, which fails on a transposed layout", kind="layout")

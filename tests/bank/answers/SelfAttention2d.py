@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -109,106 +109,48 @@ class OutputFirst(_Layers):
         return X + self.gamma * torch.einsum("bnm,bcm->bcn", (q @ k.mT).softmax(2), v).view(X.shape)
 
 
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Layers):
+    def forward(self, X):
+        q, k, v = self.qkv(X)
+        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
+
+
 # ---------------------------------------------------------------- wrong
 
 
-@wrong("divided by the root of C_K, as in the Transformer", kind="concept")
-class Root(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v, X)
-
-
-@wrong("fused attention with its own scale", kind="concept")
-class FusedAsItIs(_Layers):
-    def forward(self, X):
-        return X + self.gamma * self.grid(F.scaled_dot_product_attention(*self.qkv(X)), X)
-
-
-@wrong("divided by the root of C, the picture's channels", kind="concept")
-class RootOfC(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT / math.sqrt(X.shape[1])).softmax(-1) @ v, X)
-
-
-@wrong("divided by C_K itself", kind="concept")
-class DividedByWidth(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT / q.shape[-1]).softmax(-1) @ v, X)
-
-
-@wrong("divided by the number of cells and no softmax (the non-local block's dot-product form)", kind="concept")
-class DotProductNonLocal(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid(q @ k.mT / q.shape[1] @ v, X)
-
-
-@wrong("no softmax", kind="concept")
-class NoSoftmax(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid(q @ k.mT @ v, X)
-
-
-@wrong("softmax over the queries: dim=1 of [B, N, N]", kind="concept")
-class SoftmaxDimOne(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid(F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=1) @ v, X)
-
-
-@wrong("softmax over the batch: dim=0", kind="concept")
-class SoftmaxDimZero(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid(F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=0) @ v, X)
-
-
-@wrong("softmax over the whole table of a picture", kind="concept")
-class SoftmaxOverTheTable(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        A = (q @ k.mT).flatten(1).softmax(-1).unflatten(1, (q.shape[1], -1))
-        return X + self.gamma * self.grid(A @ v, X)
-
-
-@wrong("value times A instead of value times A transposed: each cell gets what it gives away", kind="concept")
-class ForgottenTranspose(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        A = (q @ k.mT).softmax(-1)
-        return X + self.gamma * self.grid((v.mT @ A).mT, X)
-
-
-@wrong("a sigmoid for each score", kind="concept")
-class Sigmoid(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).sigmoid() @ v, X)
-
-
-@wrong("gamma not used", kind="concept")
-class NoGamma(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("no residual", kind="concept")
-class NoResidual(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("gamma multiplies the stream", kind="concept")
-class GammaOnX(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return self.grid((q @ k.mT).softmax(-1) @ v, X) + self.gamma * X
+change(_PlainForward, "Root", "divided by the root of C_K, as in the Transformer", "concept",
+       ("q @ k.mT", "q @ k.mT / q.shape[-1] ** 0.5"))
+change(Fused, "FusedAsItIs", "fused attention with its own scale", "concept",
+       ("q, k, v = self.qkv(X)", ""), ("q, k, v, scale=1", "*self.qkv(X)"))
+change(_PlainForward, "RootOfC", "divided by the root of C, the picture's channels", "concept",
+       ("q @ k.mT", "q @ k.mT / math.sqrt(X.shape[1])"))
+change(_PlainForward, "DividedByWidth", "divided by C_K itself", "concept",
+       ("q @ k.mT", "q @ k.mT / q.shape[-1]"))
+change(_PlainForward, "DotProductNonLocal",
+       "divided by the number of cells and no softmax (the non-local block's dot-product form)", "concept",
+       ("(q @ k.mT).softmax(-1)", "q @ k.mT / q.shape[1]"))
+change(_PlainForward, "NoSoftmax", "no softmax", "concept",
+       ("(q @ k.mT).softmax(-1)", "q @ k.mT"))
+change(_PlainForward, "SoftmaxDimOne", "softmax over the queries: dim=1 of [B, N, N]", "concept",
+       ("(q @ k.mT).softmax(-1)", "F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=1)"))
+change(_PlainForward, "SoftmaxDimZero", "softmax over the batch: dim=0", "concept",
+       ("(q @ k.mT).softmax(-1)", "F.softmax(torch.bmm(q, k.transpose(1, 2)), dim=0)"))
+change(_PlainForward, "SoftmaxOverTheTable", "softmax over the whole table of a picture", "concept",
+       before("return", "A = (q @ k.mT).flatten(1).softmax(-1).unflatten(1, (q.shape[1], -1))"),
+       ("(q @ k.mT).softmax(-1)", "A"))
+change(_PlainForward, "ForgottenTranspose",
+       "value times A instead of value times A transposed: each cell gets what it gives away", "concept",
+       before("return", "A = (q @ k.mT).softmax(-1)"), ("(q @ k.mT).softmax(-1) @ v", "(v.mT @ A).mT"))
+change(_PlainForward, "Sigmoid", "a sigmoid for each score", "concept",
+       (".softmax(-1)", ".sigmoid()"))
+change(_PlainForward, "NoGamma", "gamma not used", "concept",
+       (".gamma * self.grid", ".grid"))
+change(_PlainForward, "NoResidual", "no residual", "concept",
+       ("X + self.gamma", "self.gamma"))
+change(Fused, "GammaOnX", "gamma multiplies the stream", "concept",
+       ("return X", "return self.grid((q @ k.mT).softmax(-1) @ v, X)"),
+       ("self.grid(F.scaled_dot_product_attention(q, k, v, scale=1), X)", "X"))
 
 
 @wrong("gamma multiplies everything", kind="concept")
@@ -225,132 +167,50 @@ class Lerp(_Layers):
         return torch.lerp(X, self.grid((q @ k.mT).softmax(-1) @ v, X), self.gamma)
 
 
-@wrong("tanh of gamma, as in Flamingo", kind="concept")
-class TanhGamma(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + torch.tanh(self.gamma) * self.grid((q @ k.mT).softmax(-1) @ v, X)
+change(_PlainForward, "TanhGamma", "tanh of gamma, as in Flamingo", "concept",
+       ("self.gamma", "torch.tanh(self.gamma)"))
+change(_PlainForward, "GammaInside", "gamma inside, before the output convolution", "concept",
+       (".gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)", ".grid(self.gamma * ((q @ k.mT).softmax(-1) @ v), X)"))
+change(_PlainForward, "GammaAsTemperature", "gamma used as a temperature of the scores", "concept",
+       (".gamma * self.grid", ".grid"), ("q @ k.mT", "self.gamma * q @ k.mT"))
+change(_PlainForward, "Subtracted", "the attention is taken away from the picture", "concept",
+       ("X +", "X -"))
 
 
-@wrong("gamma inside, before the output convolution", kind="concept")
-class GammaInside(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.grid(self.gamma * ((q @ k.mT).softmax(-1) @ v), X)
-
-
-@wrong("gamma used as a temperature of the scores", kind="concept")
-class GammaAsTemperature(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.grid((self.gamma * q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("the attention is taken away from the picture", kind="concept")
-class Subtracted(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X - self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("gamma starts at 1", kind="module")
-class StartsAtOne(_Layers):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Layers):
     def __init__(self, C: int, C_K: int):
         super().__init__(C, C_K)
-        self.gamma = nn.Parameter(torch.tensor(1.0))
+        self.gamma = nn.Parameter(torch.zeros(()))
 
     def forward(self, X):
         q, k, v = self.qkv(X)
         return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
 
 
-@wrong("gamma starts at a random number", kind="module")
-class StartsAtRandom(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.gamma = nn.Parameter(torch.randn(()))
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("gamma of shape [1], not []", kind="module")
-class GammaOfShapeOne(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.gamma = nn.Parameter(torch.zeros(1))
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("a gamma for each channel", kind="module")
-class GammaPerChannel(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.gamma = nn.Parameter(torch.zeros(C, 1, 1))
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("gamma is a plain number, which does not learn", kind="module")
-class GammaIsAFloat(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
+change(_Plain, "StartsAtOne", "gamma starts at 1", "module",
+       (".zeros(())", ".tensor(1.0)"))
+change(_Plain, "StartsAtRandom", "gamma starts at a random number", "module",
+       (".zeros(())", ".randn(())"))
+change(_Plain, "GammaOfShapeOne", "gamma of shape [1], not []", "module",
+       (".zeros(())", ".zeros(1)"))
+change(_Plain, "GammaPerChannel", "a gamma for each channel", "module",
+       (".zeros(())", ".zeros(C, 1, 1)"))
+change(_Plain, "GammaIsAFloat", "gamma is a plain number, which does not learn", "module",
+       ("self.gamma = nn.Parameter(torch.zeros(()))", """
         del self.gamma
-        self.gamma = 0.0
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("gamma is frozen", kind="module")
-class GammaFrozen(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.gamma.requires_grad_(False)
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("convolutions without bias", kind="module")
-class NoBias(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.queries, self.keys, self.values = (nn.Conv2d(C, C_K, 1, bias=False) for _ in range(3))
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("3×3 convolutions with padding", kind="module")
-class ThreeByThree(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.queries, self.keys, self.values = (nn.Conv2d(C, C_K, 3, padding=1) for _ in range(3))
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("values keep all C channels, as in the public code, so that output is C to C", kind="module")
-class ValuesOfC(_Layers):
-    def __init__(self, C: int, C_K: int):
-        super().__init__(C, C_K)
-        self.values, self.output = nn.Conv2d(C, C, 1), nn.Conv2d(C, C, 1)
-
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
+        self.gamma = 0.0"""))
+change(_Plain, "GammaFrozen", "gamma is frozen", "module",
+       (".gamma = nn.Parameter(torch.zeros(()))", ".gamma.requires_grad_(False)"))
+change(_Plain, "NoBias", "convolutions without bias", "module",
+       ("self.gamma = nn.Parameter(torch.zeros(()))",
+        "self.queries, self.keys, self.values = (nn.Conv2d(C, C_K, 1, bias=False) for _ in range(3))"))
+change(_Plain, "ThreeByThree", "3×3 convolutions with padding", "module",
+       ("self.gamma = nn.Parameter(torch.zeros(()))",
+        "self.queries, self.keys, self.values = (nn.Conv2d(C, C_K, 3, padding=1) for _ in range(3))"))
+change(_Plain, "ValuesOfC", "values keep all C channels, as in the public code, so that output is C to C", "module",
+       ("self.gamma = nn.Parameter(torch.zeros(()))",
+        "self.values, self.output = nn.Conv2d(C, C, 1), nn.Conv2d(C, C, 1)"))
 
 
 @wrong("linear layers for convolutions", kind="module")
@@ -383,35 +243,14 @@ class ReshapedBack(_Layers):
         return X + self.gamma * self.output(seen)
 
 
-@wrong("the values alone are reshaped wrongly", kind="layout")
-class ValuesReshaped(_Layers):
-    def forward(self, X):
-        q, k, _ = self.qkv(X)
-        v = self.values(X).reshape(q.shape)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("counted column by column there, row by row back", kind="layout")
-class ColumnsThereRowsBack(_Layers):
-    def forward(self, X):
-        q, k, v = (layer(X).mT.flatten(2).mT for layer in (self.queries, self.keys, self.values))
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("keys counted row by row, values column by column", kind="layout")
-class KeysAndValuesDiffer(_Layers):
-    def forward(self, X):
-        q, k, _ = self.qkv(X)
-        v = self.values(X).mT.flatten(2).mT
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ v, X)
-
-
-@wrong("attention between channels", kind="concept")
-class Channels(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        A = (q.mT @ k).softmax(-1)
-        return X + self.gamma * self.grid(v @ A.mT, X)
+change(_PlainForward, "ValuesReshaped", "the values alone are reshaped wrongly", "layout",
+       ("q, k, v", "q, k, _"), before("return", "v = self.values(X).reshape(q.shape)"))
+change(_PlainForward, "ColumnsThereRowsBack", "counted column by column there, row by row back", "layout",
+       ("self.qkv(X)", "(layer(X).mT.flatten(2).mT for layer in (self.queries, self.keys, self.values))"))
+change(_PlainForward, "KeysAndValuesDiffer", "keys counted row by row, values column by column", "layout",
+       ("q, k, v", "q, k, _"), before("return", "v = self.values(X).mT.flatten(2).mT"))
+change(_PlainForward, "Channels", "attention between channels", "concept",
+       before("return", "A = (q.mT @ k).softmax(-1)"), ("(q @ k.mT).softmax(-1) @ v", "v @ A.mT"))
 
 
 @wrong("each row by itself", kind="concept")
@@ -422,19 +261,12 @@ class Rows(_Layers):
         return X + self.gamma * self.output(seen.permute(0, 3, 1, 2))
 
 
-@wrong("each column by itself", kind="concept")
-class Columns(_Layers):
-    def forward(self, X):
-        q, k, v = (layer(X).permute(0, 3, 2, 1) for layer in (self.queries, self.keys, self.values))
-        seen = (q @ k.mT).softmax(-1) @ v
-        return X + self.gamma * self.output(seen.permute(0, 3, 2, 1))
-
-
-@wrong("a cell attends across the batch to its own place in the other pictures", kind="concept")
-class AcrossTheBatch(_Layers):
-    def forward(self, X):
-        q, k, v = (one.transpose(0, 1) for one in self.qkv(X))
-        return X + self.gamma * self.grid(((q @ k.mT).softmax(-1) @ v).transpose(0, 1), X)
+change(Rows, "Columns", "each column by itself", "concept",
+       ("2, 3, 1", "3, 2, 1"), ("3, 1, 2", "3, 2, 1"))
+change(_PlainForward, "AcrossTheBatch",
+       "a cell attends across the batch to its own place in the other pictures", "concept",
+       ("self.qkv(X)", "(one.transpose(0, 1) for one in self.qkv(X))"),
+       ("(q @ k.mT).softmax(-1) @ v", "((q @ k.mT).softmax(-1) @ v).transpose(0, 1)"))
 
 
 @wrong("all cells of all pictures attend to each other", kind="concept")
@@ -445,40 +277,17 @@ class AllPictures(_Layers):
         return X + self.gamma * self.grid(seen.unflatten(0, (len(X), -1)), X)
 
 
-@wrong("values are the keys", kind="concept")
-class ValuesAreKeys(_Layers):
-    def forward(self, X):
-        q, k, _ = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1) @ k, X)
-
-
-@wrong("queries and keys exchanged", kind="concept")
-class QueriesForKeys(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((k @ q.mT).softmax(-1) @ v, X)
-
-
-@wrong("the keys are the queries", kind="concept")
-class KeysAreQueries(_Layers):
-    def forward(self, X):
-        q, _, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ q.mT).softmax(-1) @ v, X)
-
-
-@wrong("a cell does not see itself", kind="concept")
-class NotItself(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        own = torch.eye(q.shape[1], dtype=torch.bool, device=X.device)
-        return X + self.gamma * self.grid((q @ k.mT).masked_fill(own, -1e9).softmax(-1) @ v, X)
-
-
-@wrong("causal, as if the picture were written", kind="concept")
-class Causal(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid(F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=1.0), X)
+change(_PlainForward, "ValuesAreKeys", "values are the keys", "concept",
+       ("q, k, v", "q, k, _"), (".softmax(-1) @ v", ".softmax(-1) @ k"))
+change(_PlainForward, "QueriesForKeys", "queries and keys exchanged", "concept",
+       ("q @ k.mT", "k @ q.mT"))
+change(_PlainForward, "KeysAreQueries", "the keys are the queries", "concept",
+       ("q, k, v", "q, _, v"), ("q @ k.mT", "q @ q.mT"))
+change(_PlainForward, "NotItself", "a cell does not see itself", "concept",
+       before("return", "own = torch.eye(q.shape[1], dtype=torch.bool, device=X.device)"),
+       (".softmax(-1)", ".masked_fill(own, -1e9).softmax(-1)"))
+change(Fused, "Causal", "causal, as if the picture were written", "concept",
+       ("scale=1", "is_causal=True, scale=1.0"))
 
 
 @wrong("keys and values from a pooled grid, as in BigGAN", kind="concept")
@@ -489,20 +298,11 @@ class Pooled(_Layers):
         return X + self.gamma * self.grid((q @ k).softmax(-1) @ v.mT, X)
 
 
-@wrong("cosines for products", kind="concept")
-class Cosines(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        A = (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT).softmax(-1)
-        return X + self.gamma * self.grid(A @ v, X)
-
-
-@wrong("dropout on the weights", kind="process")
-class Dropout(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        A = F.dropout((q @ k.mT).softmax(-1), 0.1, self.training)
-        return X + self.gamma * self.grid(A @ v, X)
+change(_PlainForward, "Cosines", "cosines for products", "concept",
+       before("return", "A = (F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).mT).softmax(-1)"),
+       ("(q @ k.mT).softmax(-1)", "A"))
+change(_PlainForward, "Dropout", "dropout on the weights", "process",
+       before("return", "A = F.dropout((q @ k.mT).softmax(-1), 0.1, self.training)"), ("(q @ k.mT).softmax(-1)", "A"))
 
 
 @wrong("adds to X in place", kind="interface")
@@ -513,36 +313,19 @@ class InPlace(_Layers):
         return X
 
 
-@wrong("exp without taking away the largest score", kind="numerics")
-class PlainExp(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        powers = (q @ k.mT).exp()
-        return X + self.gamma * self.grid(powers / powers.sum(-1, keepdim=True) @ v, X)
-
-
-@wrong("the weights are detached", kind="gradient")
-class Detached(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        return X + self.gamma * self.grid((q @ k.mT).softmax(-1).detach() @ v, X)
-
-
-@wrong("returns the weights, too", kind="interface")
-class WithWeights(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
-        A = (q @ k.mT).softmax(-1)
-        return X + self.gamma * self.grid(A @ v, X), A
-
-
-@wrong("taken for a square grid", kind="edge")
-class Square(_Layers):
-    def forward(self, X):
-        q, k, v = self.qkv(X)
+change(_PlainForward, "PlainExp", "exp without taking away the largest score", "numerics",
+       before("return", "powers = (q @ k.mT).exp()"),
+       ("(q @ k.mT).softmax(-1)", "powers / powers.sum(-1, keepdim=True)"))
+change(_PlainForward, "Detached", "the weights are detached", "gradient",
+       ("(q @ k.mT).softmax(-1)", "(q @ k.mT).softmax(-1).detach()"))
+change(FusedTimesRoot, "WithWeights", "returns the weights, too", "interface",
+       ("root = math.sqrt(q.shape[-1])", "A = (q @ k.mT).softmax(-1)"),
+       (".grid(F.scaled_dot_product_attention(q * root, k, v), X)", ".grid(A @ v, X), A"))
+change(_PlainForward, "Square", "taken for a square grid", "edge",
+       before("return", """
         seen = (q @ k.mT).softmax(-1) @ v
-        side = math.isqrt(seen.shape[1])
-        return X + self.gamma * self.output(seen.mT.reshape(len(X), -1, side, side))
+        side = math.isqrt(seen.shape[1])"""),
+       (".grid((q @ k.mT).softmax(-1) @ v, X)", ".output(seen.mT.reshape(len(X), -1, side, side))"))
 
 
 @wrong("returns a sequence, not a grid", kind="shape")

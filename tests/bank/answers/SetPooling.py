@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -126,22 +126,12 @@ class MeanOfValues(_Pooling):
         return (self.W_V(X) * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-@wrong("mean of the points themselves", kind="concept")
-class MeanOfPoints(_Pooling):
-    def forward(self, X, mask):
-        return (X * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
-
-
-@wrong("mean of the values over all N places", kind="concept")
-class MeanOfAllPlaces(_Pooling):
-    def forward(self, X, mask):
-        return self.W_V(X).mean(1)
-
-
-@wrong("maximum of the values", kind="concept")
-class MaxOfValues(_Pooling):
-    def forward(self, X, mask):
-        return self.W_V(X).masked_fill(~mask[..., None], -math.inf).max(1).values
+change(MeanOfValues, "MeanOfPoints", "mean of the points themselves", "concept",
+       ("self.W_V(X)", "X"))
+change(ValuesLast, "MeanOfAllPlaces", "mean of the values over all N places", "concept",
+       (".W_V(self.mix(self.weights(X, mask), X))", ".W_V(X).mean(1)"))
+change(ValuesLast, "MaxOfValues", "maximum of the values", "concept",
+       (".W_V(self.mix(self.weights(X, mask), X))", ".W_V(X).masked_fill(~mask[..., None], -math.inf).max(1).values"))
 
 
 @wrong("maximum of the points", kind="concept")
@@ -150,10 +140,8 @@ class MaxOfPoints(_Pooling):
         return X.masked_fill(~mask[..., None], -math.inf).max(1).values
 
 
-@wrong("sum of the values, no weights", kind="concept")
-class SumOfValues(_Pooling):
-    def forward(self, X, mask):
-        return (self.W_V(X) * mask[..., None]).sum(1)
+change(MeanOfValues, "SumOfValues", "sum of the values, no weights", "concept",
+       (".sum(1) / mask.sum(1, keepdim=True)", ".sum(1)"))
 
 
 @wrong("hard choice of the point with the largest score", kind="concept")
@@ -163,87 +151,59 @@ class HardChoice(_Pooling):
         return self.W_V(X)[torch.arange(len(X)), best]
 
 
-@wrong("the mask is not used", kind="concept")
-class MaskLeftOut(_Pooling):
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Pooling):
     def forward(self, X, mask):
-        return self.mix(self.scores(X).softmax(-1), self.W_V(X))
+        return self.mix(self.scores(X).masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
 
 
-@wrong("masked_fill returns a copy that is dropped", kind="concept")
-class CopyDropped(_Pooling):
+change(_PlainForward, "MaskLeftOut", "the mask is not used", "concept",
+       (".masked_fill(~mask, -math.inf).softmax(-1)", ".softmax(-1)"))
+
+
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Pooling):
     def forward(self, X, mask):
+        E = (self.W_K(X) @ self.seed / X.shape[-1] ** 0.5).masked_fill(~mask, -math.inf)
+        return self.mix(E.softmax(-1), self.W_V(X))
+
+
+change(_Plain, "CopyDropped", "masked_fill returns a copy that is dropped", "concept",
+       ("E = (self.W_K(X) @ self.seed / X.shape[-1] ** 0.5).masked_fill(~mask, -math.inf)", """
         E = self.scores(X)
-        E.masked_fill(~mask, -math.inf)
-        return self.mix(E.softmax(-1), self.W_V(X))
+        E.masked_fill(~mask, -math.inf)"""))
+change(_PlainForward, "MaskInverted", "the mask is inverted", "concept",
+       ("~mask", "mask"))
+change(_PlainForward, "MaskInvertedFinite", "the mask is inverted, with -1e9", "concept",
+       ("~mask, -math.inf", "mask, -1e9"))
 
 
-@wrong("the mask is inverted", kind="concept")
-class MaskInverted(_Pooling):
+# Right, and not registered: answers below are changes of it.
+class _Plain2(_Pooling):
     def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(mask, -math.inf).softmax(-1), self.W_V(X))
+        return self.mix(self.weights(X, mask), self.W_V(X))
 
 
-@wrong("the mask is inverted, with -1e9", kind="concept")
-class MaskInvertedFinite(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(mask, -1e9).softmax(-1), self.W_V(X))
-
-
-@wrong("scores times the mask: hidden ones are 0", kind="concept")
-class ScoresTimesMask(_Pooling):
-    def forward(self, X, mask):
-        return self.mix((self.scores(X) * mask).softmax(-1), self.W_V(X))
-
-
-@wrong("the mask is added as 0 and 1", kind="concept")
-class MaskAdded(_Pooling):
-    def forward(self, X, mask):
-        return self.mix((self.scores(X) + mask).softmax(-1), self.W_V(X))
-
-
-@wrong("hidden scores of -1", kind="concept")
-class HiddenByMinusOne(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(~mask, -1.0).softmax(-1), self.W_V(X))
-
-
-@wrong("weights times the mask after the softmax", kind="concept")
-class MaskAfterSoftmax(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).softmax(-1) * mask, self.W_V(X))
-
-
-@wrong("the vectors of padding are zeros, their weights are not", kind="concept")
-class PaddingAsZeros(_Pooling):
-    def forward(self, X, mask):
-        X = X * mask[..., None]
-        return self.mix(self.scores(X).softmax(-1), self.W_V(X))
-
-
-@wrong("-inf before the division and zero scores by nan_to_num afterwards", kind="concept")
-class InfinityRepaired(_Pooling):
-    def forward(self, X, mask):
-        E = self.scores(X).masked_fill(~mask, -math.inf).nan_to_num(neginf=0.0)
-        return self.mix(E.softmax(-1), self.W_V(X))
-
-
-@wrong("the mask is taken for a prefix: the first mask.sum() places", kind="concept")
-class MaskAsLength(_Pooling):
-    def forward(self, X, mask):
-        prefix = torch.arange(X.shape[1]) < mask.sum(1, keepdim=True)
-        return self.mix(self.weights(X, prefix), self.W_V(X))
-
-
-@wrong("the mask of the first set for all", kind="concept")
-class MaskOfTheFirst(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.weights(X, mask[:1].expand_as(mask)), self.W_V(X))
-
-
-@wrong("softmax over the batch", kind="concept")
-class SoftmaxOverBatch(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(~mask, -1e9).softmax(0), self.W_V(X))
+change(_Plain2, "ScoresTimesMask", "scores times the mask: hidden ones are 0", "concept",
+       ("self.weights(X, mask)", "(self.scores(X) * mask).softmax(-1)"))
+change(_Plain2, "MaskAdded", "the mask is added as 0 and 1", "concept",
+       ("self.weights(X, mask)", "(self.scores(X) + mask).softmax(-1)"))
+change(_PlainForward, "HiddenByMinusOne", "hidden scores of -1", "concept",
+       ("-math.inf", "-1.0"))
+change(_Plain2, "MaskAfterSoftmax", "weights times the mask after the softmax", "concept",
+       (".weights(X, mask)", ".scores(X).softmax(-1) * mask"))
+change(_PlainForward, "PaddingAsZeros", "the vectors of padding are zeros, their weights are not", "concept",
+       before("return", "X = X * mask[..., None]"), (".masked_fill(~mask, -math.inf).softmax(-1)", ".softmax(-1)"))
+change(_Plain2, "InfinityRepaired", "-inf before the division and zero scores by nan_to_num afterwards", "concept",
+       before("return", "E = self.scores(X).masked_fill(~mask, -math.inf).nan_to_num(neginf=0.0)"),
+       ("self.weights(X, mask)", "E.softmax(-1)"))
+change(_Plain2, "MaskAsLength", "the mask is taken for a prefix: the first mask.sum() places", "concept",
+       before("return", "prefix = torch.arange(X.shape[1]) < mask.sum(1, keepdim=True)"),
+       (".weights(X, mask)", ".weights(X, prefix)"))
+change(_Plain2, "MaskOfTheFirst", "the mask of the first set for all", "concept",
+       (".weights(X, mask)", ".weights(X, mask[:1].expand_as(mask))"))
+change(_PlainForward, "SoftmaxOverBatch", "softmax over the batch", "concept",
+       (".masked_fill(~mask, -math.inf).softmax(-1)", ".masked_fill(~mask, -1e9).softmax(0)"))
 
 
 @wrong("softmax over the features of the keys", kind="concept")
@@ -267,125 +227,47 @@ class SoftmaxOverOne(_Pooling):
         return (E.softmax(-1) * mask[..., None] * self.W_V(X)).sum(1)
 
 
-@wrong("one softmax over all places of all sets", kind="concept")
-class SoftmaxOverEverything(_Pooling):
-    def forward(self, X, mask):
-        E = self.scores(X).masked_fill(~mask, -math.inf)
-        return self.mix(E.flatten().softmax(0).view_as(E), self.W_V(X))
-
-
-@wrong("no softmax: scores as weights", kind="concept")
-class NoSoftmax(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(~mask, 0), self.W_V(X))
-
-
-@wrong("a sigmoid gate in place of the softmax", kind="concept")
-class SigmoidGates(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(~mask, -math.inf).sigmoid(), self.W_V(X))
-
-
-@wrong("scores divided by their sum, without exp", kind="concept")
-class ScoresOverTheirSum(_Pooling):
-    def forward(self, X, mask):
-        E = self.scores(X).masked_fill(~mask, 0)
-        return self.mix(E / E.sum(1, keepdim=True), self.W_V(X))
-
-
-@wrong("softmax twice", kind="concept")
-class SoftmaxTwice(_Pooling):
-    def forward(self, X, mask):
-        A = self.weights(X, mask).masked_fill(~mask, -math.inf)
-        return self.mix(A.softmax(-1), self.W_V(X))
-
-
-@wrong("no division by the root", kind="concept")
-class NoRoot(_Pooling):
-    def forward(self, X, mask):
-        E = (self.W_K(X) @ self.seed).masked_fill(~mask, -math.inf)
-        return self.mix(E.softmax(-1), self.W_V(X))
-
-
-@wrong("divided by D", kind="concept")
-class OverTheWidth(_Pooling):
-    def forward(self, X, mask):
-        E = (self.W_K(X) @ self.seed / X.shape[-1]).masked_fill(~mask, -math.inf)
-        return self.mix(E.softmax(-1), self.W_V(X))
-
-
-@wrong("divided by the root of N", kind="concept")
-class RootOfPoints(_Pooling):
-    def forward(self, X, mask):
-        E = (self.W_K(X) @ self.seed / X.shape[1] ** 0.5).masked_fill(~mask, -math.inf)
-        return self.mix(E.softmax(-1), self.W_V(X))
-
-
-@wrong("multiplied by the root", kind="concept")
-class TimesTheRoot(_Pooling):
-    def forward(self, X, mask):
-        E = (self.W_K(X) @ self.seed * X.shape[-1] ** 0.5).masked_fill(~mask, -math.inf)
-        return self.mix(E.softmax(-1), self.W_V(X))
-
-
-@wrong("the weights are divided by the root, not the scores", kind="concept")
-class WeightsScaled(_Pooling):
-    def forward(self, X, mask):
-        E = (self.W_K(X) @ self.seed).masked_fill(~mask, -math.inf)
-        return self.mix(E.softmax(-1) / math.sqrt(X.shape[-1]), self.W_V(X))
-
-
-@wrong("keys are summed in place of values", kind="concept")
-class KeysAsValues(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.weights(X, mask), self.W_K(X))
-
-
-@wrong("keys and values exchanged", kind="concept")
-class KeysAndValuesExchanged(_Pooling):
-    def forward(self, X, mask):
-        E = self.W_V(X) @ self.seed / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_K(X))
-
-
-@wrong("the values' layer also makes the keys", kind="concept")
-class ValuesAsKeys(_Pooling):
-    def forward(self, X, mask):
-        E = self.W_V(X) @ self.seed / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
-
-
-@wrong("the points as they are for keys", kind="concept")
-class PointsForKeys(_Pooling):
-    def forward(self, X, mask):
-        E = X @ self.seed / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
-
-
-@wrong("the points as they are for values", kind="concept")
-class PointsForValues(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.weights(X, mask), X)
-
-
-@wrong("the seed goes through W_K too", kind="concept")
-class SeedThroughKeys(_Pooling):
-    def forward(self, X, mask):
-        E = self.W_K(X) @ self.W_K(self.seed) / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
-
-
-@wrong("the seed is added to the result", kind="concept")
-class SeedAdded(_Pooling):
-    def forward(self, X, mask):
-        return self.seed + self.mix(self.weights(X, mask), self.W_V(X))
-
-
-@wrong("the seed is normalised to length 1", kind="concept")
-class SeedNormalised(_Pooling):
-    def forward(self, X, mask):
-        E = self.W_K(X) @ F.normalize(self.seed, dim=0) / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
+change(_Plain, "SoftmaxOverEverything", "one softmax over all places of all sets", "concept",
+       ("(self.W_K(X) @ self.seed / X.shape[-1] ** 0.5)", "self.scores(X)"),
+       ("E.softmax(-1)", "E.flatten().softmax(0).view_as(E)"))
+change(_PlainForward, "NoSoftmax", "no softmax: scores as weights", "concept",
+       (".masked_fill(~mask, -math.inf).softmax(-1)", ".masked_fill(~mask, 0)"))
+change(_PlainForward, "SigmoidGates", "a sigmoid gate in place of the softmax", "concept",
+       (".softmax(-1)", ".sigmoid()"))
+change(_Plain2, "ScoresOverTheirSum", "scores divided by their sum, without exp", "concept",
+       before("return", "E = self.scores(X).masked_fill(~mask, 0)"),
+       ("self.weights(X, mask)", "E / E.sum(1, keepdim=True)"))
+change(_Plain, "SoftmaxTwice", "softmax twice", "concept",
+       ("E = (self.W_K(X) @ self.seed / X.shape[-1] ** 0.5)", "A = self.weights(X, mask)"),
+       ("E.softmax(-1)", "A.softmax(-1)"))
+change(_Plain, "NoRoot", "no division by the root", "concept",
+       (".seed / X.shape[-1] ** 0.5", ".seed"))
+change(_Plain, "OverTheWidth", "divided by D", "concept",
+       ("X.shape[-1] ** 0.5", "X.shape[-1]"))
+change(_Plain, "RootOfPoints", "divided by the root of N", "concept",
+       ("X.shape[-1]", "X.shape[1]"))
+change(_Plain, "TimesTheRoot", "multiplied by the root", "concept",
+       (".seed / X", ".seed * X"))
+change(_Plain, "WeightsScaled", "the weights are divided by the root, not the scores", "concept",
+       (".seed / X.shape[-1] ** 0.5", ".seed"), ("E.softmax(-1)", "E.softmax(-1) / math.sqrt(X.shape[-1])"))
+change(_Plain2, "KeysAsValues", "keys are summed in place of values", "concept",
+       (".W_V(X)", ".W_K(X)"))
+change(_PlainForward, "KeysAndValuesExchanged", "keys and values exchanged", "concept",
+       before("return", "E = self.W_V(X) @ self.seed / math.sqrt(X.shape[-1])"), ("self.scores(X)", "E"),
+       (".W_V(X)", ".W_K(X)"))
+change(_PlainForward, "ValuesAsKeys", "the values' layer also makes the keys", "concept",
+       before("return", "E = self.W_V(X) @ self.seed / math.sqrt(X.shape[-1])"), ("self.scores(X)", "E"))
+change(_PlainForward, "PointsForKeys", "the points as they are for keys", "concept",
+       before("return", "E = X @ self.seed / math.sqrt(X.shape[-1])"), ("self.scores(X)", "E"))
+change(_Plain2, "PointsForValues", "the points as they are for values", "concept",
+       ("self.W_V(X)", "X"))
+change(_PlainForward, "SeedThroughKeys", "the seed goes through W_K too", "concept",
+       before("return", "E = self.W_K(X) @ self.W_K(self.seed) / math.sqrt(X.shape[-1])"), ("self.scores(X)", "E"))
+change(_Plain2, "SeedAdded", "the seed is added to the result", "concept",
+       ("self.mix", "self.seed + self.mix"))
+change(_PlainForward, "SeedNormalised", "the seed is normalised to length 1", "concept",
+       before("return", "E = self.W_K(X) @ F.normalize(self.seed, dim=0) / math.sqrt(X.shape[-1])"),
+       ("self.scores(X)", "E"))
 
 
 @wrong("the first point asks in place of the seed", kind="concept")
@@ -425,31 +307,16 @@ class WeightedMean(_Pooling):
         return (self.weights(X, mask)[..., None] * self.W_V(X)).mean(1)
 
 
-@wrong("the weighted values are divided by the number of points", kind="concept")
-class OverTheCount(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.weights(X, mask), self.W_V(X)) / mask.sum(1, keepdim=True)
-
-
-@wrong("scores of negative distances between seed and keys", kind="concept")
-class ByDistance(_Pooling):
-    def forward(self, X, mask):
-        E = -(self.W_K(X) - self.seed).square().sum(-1) / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
-
-
-@wrong("cosines as scores", kind="concept")
-class ByCosine(_Pooling):
-    def forward(self, X, mask):
-        E = F.cosine_similarity(self.W_K(X), self.seed, dim=-1)
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
-
-
-@wrong("a position is added: the order of the set matters", kind="concept")
-class WithPositions(_Pooling):
-    def forward(self, X, mask):
-        place = torch.arange(X.shape[1], device=X.device, dtype=X.dtype) / X.shape[1]
-        return self.mix((self.scores(X) + place).masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
+change(MeanOfValues, "OverTheCount", "the weighted values are divided by the number of points", "concept",
+       ("(self.W_V(X) * mask[..., None]).sum(1)", "self.mix(self.weights(X, mask), self.W_V(X))"))
+change(_PlainForward, "ByDistance", "scores of negative distances between seed and keys", "concept",
+       before("return", "E = -(self.W_K(X) - self.seed).square().sum(-1) / math.sqrt(X.shape[-1])"),
+       ("self.scores(X)", "E"))
+change(_PlainForward, "ByCosine", "cosines as scores", "concept",
+       before("return", "E = F.cosine_similarity(self.W_K(X), self.seed, dim=-1)"), ("self.scores(X)", "E"))
+change(_PlainForward, "WithPositions", "a position is added: the order of the set matters", "concept",
+       before("return", "place = torch.arange(X.shape[1], device=X.device, dtype=X.dtype) / X.shape[1]"),
+       ("self.scores(X)", "(self.scores(X) + place)"))
 
 
 @wrong("layers with bias", kind="module")
@@ -496,52 +363,25 @@ class SqueezedAll(_Pooling):
         return (self.weights(X, mask).unsqueeze(1) @ self.W_V(X)).squeeze()
 
 
-@wrong("the weights are left without the values: [B, N, D]", kind="shape")
-class NotSummed(_Pooling):
-    def forward(self, X, mask):
-        return self.weights(X, mask).unsqueeze(-1) * self.W_V(X)
-
-
-@wrong("exp without the maximum", kind="numerics")
-class ExpOverflows(_Pooling):
-    def forward(self, X, mask):
-        powers = self.scores(X).exp() * mask
-        return self.mix(powers / powers.sum(1, keepdim=True), self.W_V(X))
-
-
-@wrong("the maximum of all places, padding included, is subtracted: everything underflows", kind="numerics")
-class MaximumOfPadding(_Pooling):
-    def forward(self, X, mask):
-        E = self.scores(X)
-        powers = (E - E.amax(1, keepdim=True)).exp() * mask
-        return self.mix(powers / powers.sum(1, keepdim=True), self.W_V(X))
-
-
-@wrong("hidden scores of -100", kind="numerics")
-class HiddenByMinusHundred(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(self.scores(X).masked_fill(~mask, -100.0).softmax(-1), self.W_V(X))
-
-
-@wrong("the seed is detached", kind="gradient")
-class SeedDetached(_Pooling):
-    def forward(self, X, mask):
-        E = self.W_K(X) @ self.seed.detach() / math.sqrt(X.shape[-1])
-        return self.mix(E.masked_fill(~mask, -math.inf).softmax(-1), self.W_V(X))
-
-
-@wrong("the padding of X is set to 0 in place", kind="interface")
-class PaddingZeroedInPlace(_Pooling):
-    def forward(self, X, mask):
+change(QueryAxisLeft, "NotSummed", "the weights are left without the values: [B, N, D]", "shape",
+       (".unsqueeze(1) @ self.W_V(X)", ".unsqueeze(-1) * self.W_V(X)"))
+change(_Plain2, "ExpOverflows", "exp without the maximum", "numerics",
+       before("return", "powers = self.scores(X).exp() * mask"),
+       ("self.weights(X, mask)", "powers / powers.sum(1, keepdim=True)"))
+change(ByHand, "MaximumOfPadding",
+       "the maximum of all places, padding included, is subtracted: everything underflows", "numerics",
+       (".scores(X).masked_fill(~mask, torch.finfo(X.dtype).min)", ".scores(X)"),
+       ("E.max(1, keepdim=True).values", "E.amax(1, keepdim=True)"))
+change(_PlainForward, "HiddenByMinusHundred", "hidden scores of -100", "numerics",
+       ("-math.inf", "-100.0"))
+change(_PlainForward, "SeedDetached", "the seed is detached", "gradient",
+       before("return", "E = self.W_K(X) @ self.seed.detach() / math.sqrt(X.shape[-1])"), ("self.scores(X)", "E"))
+change(_Plain2, "PaddingZeroedInPlace", "the padding of X is set to 0 in place", "interface",
+       before("return", """
         with torch.no_grad():
-            X[~mask] = 0
-        return self.mix(self.weights(X, mask), self.W_V(X))
-
-
-@wrong("dropout on the weights in training mode", kind="module")
-class WithDropout(_Pooling):
-    def forward(self, X, mask):
-        return self.mix(F.dropout(self.weights(X, mask), 0.1, self.training), self.W_V(X))
+            X[~mask] = 0"""))
+change(_Plain2, "WithDropout", "dropout on the weights in training mode", "module",
+       ("self.weights(X, mask)", "F.dropout(self.weights(X, mask), 0.1, self.training)"))
 
 
 # ---------------------------------------------------------------- of a second author, who knew the text alone
@@ -710,10 +550,14 @@ class _PoolingToo(nn.Module):
         return (weights.unsqueeze(-1) * self.W_V(X)).sum(1)
 
 
-@wrong("W_V is applied to the keys", kind="concept")
-class ValuesOfKeys(_PoolingToo):
+# Right, and not registered: answers below are changes of it.
+class _Plain3(_PoolingToo):
     def forward(self, X, mask):
-        return self.add_up(self.weights(X, mask), self.W_K(X))
+        return self.add_up(self.weights(X, mask), X)
+
+
+change(_Plain3, "ValuesOfKeys", "W_V is applied to the keys", "concept",
+       ("self.weights(X, mask), X", "self.weights(X, mask), self.W_K(X)"))
 
 
 @wrong("W_K is used transposed: X @ W_K.weight", kind="concept")
@@ -732,17 +576,10 @@ class SelfAttentionThenMeanToo(_PoolingToo):
         return (mixed * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
 
 
-@wrong("multiplied by the number of points that exist: a sum in place of a mean", kind="concept")
-class TimesTheCount(_PoolingToo):
-    def forward(self, X, mask):
-        return self.add_up(self.weights(X, mask), X) * mask.sum(1, keepdim=True)
-
-
-@wrong("a position is added to the points, so that their order counts", kind="concept")
-class WithPositionsToo(_PoolingToo):
-    def forward(self, X, mask):
-        X = X + torch.arange(X.shape[1], dtype=X.dtype)[:, None] / X.shape[1]
-        return self.add_up(self.weights(X, mask), X)
+change(_Plain3, "TimesTheCount", "multiplied by the number of points that exist: a sum in place of a mean", "concept",
+       ("self.add_up(self.weights(X, mask), X)", "self.add_up(self.weights(X, mask), X) * mask.sum(1, keepdim=True)"))
+change(_Plain3, "WithPositionsToo", "a position is added to the points, so that their order counts", "concept",
+       before("return", "X = X + torch.arange(X.shape[1], dtype=X.dtype)[:, None] / X.shape[1]"))
 
 
 @wrong("the first point that exists, whatever the seed", kind="concept")
@@ -751,10 +588,8 @@ class FirstPoint(_PoolingToo):
         return self.W_V(X)[torch.arange(len(X)), mask.int().argmax(1)]
 
 
-@wrong("two mistakes: the mask after the softmax, and not scaled", kind="concept")
-class MaskedAfterAndNotScaled(_PoolingToo):
-    def forward(self, X, mask):
-        return self.add_up((self.W_K(X) @ self.seed).softmax(-1) * mask, X)
+change(_Plain3, "MaskedAfterAndNotScaled", "two mistakes: the mask after the softmax, and not scaled", "concept",
+       ("self.weights(X, mask)", "(self.W_K(X) @ self.seed).softmax(-1) * mask"))
 
 
 @wrong("two mistakes: the mask inverted, and keys as values", kind="concept")
@@ -785,10 +620,8 @@ class NewSeedAtEachCall(_PoolingToo):
         return self.add_up(scores.masked_fill(~mask, -math.inf).softmax(-1), X)
 
 
-@wrong("one vector for the whole batch: added up over sets and points", kind="shape")
-class OneVectorForAll(_PoolingToo):
-    def forward(self, X, mask):
-        return self.add_up(self.weights(X, mask), X).sum(0)
+change(_Plain3, "OneVectorForAll", "one vector for the whole batch: added up over sets and points", "shape",
+       ("self.add_up(self.weights(X, mask), X)", "self.add_up(self.weights(X, mask), X).sum(0)"))
 
 
 @wrong("added up over the features: [B, N]", kind="shape")
@@ -797,14 +630,8 @@ class AddedOverTheFeatures(_PoolingToo):
         return (self.weights(X, mask)[..., None] * self.W_V(X)).sum(-1)
 
 
-@wrong("the mask is cut out with X[mask] and viewed as [B, n, D]: fails where sets have different sizes", kind="edge")
-class EqualSizes(_PoolingToo):
-    def forward(self, X, mask):
-        X = X[mask].view(len(X), -1, X.shape[-1])
-        return self.add_up(self.scores(X).softmax(1), X)
-
-
-@wrong("the weights are detached: neither seed nor W_K learns", kind="gradient")
-class WeightsDetached(_PoolingToo):
-    def forward(self, X, mask):
-        return self.add_up(self.weights(X, mask).detach(), X)
+change(_Plain3, "EqualSizes",
+       "the mask is cut out with X[mask] and viewed as [B, n, D]: fails where sets have different sizes", "edge",
+       before("return", "X = X[mask].view(len(X), -1, X.shape[-1])"), (".weights(X, mask)", ".scores(X).softmax(1)"))
+change(_Plain3, "WeightsDetached", "the weights are detached: neither seed nor W_K learns", "gradient",
+       ("self.weights(X, mask)", "self.weights(X, mask).detach()"))

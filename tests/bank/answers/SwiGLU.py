@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 class _Base(nn.Module):
@@ -171,55 +171,32 @@ class SlicesOfTheHiddenWidth(_Base):
         return Y
 
 
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Base):
+    def forward(self, X):
+        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+
+
 # ----------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("SiLU acts on X W_2 instead of X W_1", kind="concept")
-class SecondActivated(_Base):
-    def forward(self, X):
-        return self.W_3(self.W_1(X) * F.silu(self.W_2(X)))
-
-
-@wrong("SiLU acts on both factors instead of on X W_1 alone", kind="concept")
-class BothActivated(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * F.silu(self.W_2(X)))
-
-
-@wrong("SiLU acts on the product of both projections instead of on X W_1 before the product", kind="concept")
-class ProductActivated(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X) * self.W_2(X)))
-
-
-@wrong("the gate is sigmoid(X W_1): SiLU's factor X W_1 is missing", kind="concept")
-class SigmoidGate(_Base):
-    def forward(self, X):
-        return self.W_3(torch.sigmoid(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("GELU in the place of SiLU", kind="concept")
-class GeluGate(_Base):
-    def forward(self, X):
-        return self.W_3(F.gelu(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("ReLU in the place of SiLU", kind="concept")
-class ReluGate(_Base):
-    def forward(self, X):
-        return self.W_3(self.W_1(X).relu() * self.W_2(X))
-
-
-@wrong("both factors are added instead of multiplied", kind="concept")
-class Added(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) + self.W_2(X))
-
-
-@wrong("X is added to the result", kind="concept")
-class Residual(_Base):
-    def forward(self, X):
-        return X + self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+change(_PlainForward, "SecondActivated", "SiLU acts on X W_2 instead of X W_1", "concept",
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "self.W_1(X) * F.silu(self.W_2(X))"))
+change(_PlainForward, "BothActivated", "SiLU acts on both factors instead of on X W_1 alone", "concept",
+       ("self.W_2(X)", "F.silu(self.W_2(X))"))
+change(_PlainForward, "ProductActivated",
+       "SiLU acts on the product of both projections instead of on X W_1 before the product", "concept",
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "F.silu(self.W_1(X) * self.W_2(X))"))
+change(_PlainForward, "SigmoidGate", "the gate is sigmoid(X W_1): SiLU's factor X W_1 is missing", "concept",
+       ("F.silu", "torch.sigmoid"))
+change(_PlainForward, "GeluGate", "GELU in the place of SiLU", "concept",
+       ("F.silu", "F.gelu"))
+change(_PlainForward, "ReluGate", "ReLU in the place of SiLU", "concept",
+       ("F.silu(self.W_1(X))", "self.W_1(X).relu()"))
+change(_PlainForward, "Added", "both factors are added instead of multiplied", "concept",
+       ("* self.W_2(X)", "+ self.W_2(X)"))
+change(_PlainForward, "Residual", "X is added to the result", "concept",
+       ("self.W_3", "X + self.W_3"))
 
 
 @wrong("a second SiLU acts on the result of W_3", kind="concept")
@@ -228,101 +205,52 @@ class OutputActivated(_Base):
         return F.silu(self.W_3(F.silu(self.W_1(X)) * self.W_2(X)))
 
 
-@wrong("an ordinary MLP: the factor X W_2 is left out, and W_2 is never used", kind="concept")
-class WithoutSecondFactor(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)))
+change(_PlainForward, "WithoutSecondFactor",
+       "an ordinary MLP: the factor X W_2 is left out, and W_2 is never used", "concept",
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "F.silu(self.W_1(X))"))
+change(_PlainForward, "FirstTwice",
+       "the second factor is X W_1 again instead of X W_2, so W_2 is never used", "concept",
+       before("return", "a = self.W_1(X)"), ("F.silu(self.W_1(X)) * self.W_2(X)", "F.silu(a) * a"))
+change(_PlainForward, "QuickGelu", "the sigmoid is taken of 1.702 X W_1 instead of X W_1", "concept",
+       before("return", "a = self.W_1(X)"), ("F.silu(self.W_1(X))", "a * torch.sigmoid(1.702 * a)"))
+change(_PlainForward, "SignOfTheExponent", "the sigmoid is taken of -X W_1 instead of X W_1", "concept",
+       before("return", "a = self.W_1(X)"), ("F.silu(self.W_1(X))", "a * torch.sigmoid(-a)"))
+change(_PlainForward, "GluOfBoth",
+       "F.glu in the wrong order and without SiLU's factor: X W_1 times the sigmoid of X W_2", "concept",
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "F.glu(torch.cat([self.W_1(X), self.W_2(X)], dim=-1))"))
+change(_PlainForward, "NormalisedInput", "X is layer-normalised before the projections", "concept",
+       before("return", "Z = F.layer_norm(X, X.shape[-1:])"),
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "F.silu(self.W_1(Z)) * self.W_2(Z)"))
 
 
-@wrong("the second factor is X W_1 again instead of X W_2, so W_2 is never used", kind="concept")
-class FirstTwice(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(F.silu(a) * a)
-
-
-@wrong("the sigmoid is taken of 1.702 X W_1 instead of X W_1", kind="concept")
-class QuickGelu(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(a * torch.sigmoid(1.702 * a) * self.W_2(X))
-
-
-@wrong("the sigmoid is taken of -X W_1 instead of X W_1", kind="concept")
-class SignOfTheExponent(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(a * torch.sigmoid(-a) * self.W_2(X))
-
-
-@wrong("F.glu in the wrong order and without SiLU's factor: X W_1 times the sigmoid of X W_2", kind="concept")
-class GluOfBoth(_Base):
-    def forward(self, X):
-        return self.W_3(F.glu(torch.cat([self.W_1(X), self.W_2(X)], dim=-1)))
-
-
-@wrong("X is layer-normalised before the projections", kind="concept")
-class NormalisedInput(_Base):
-    def forward(self, X):
-        Z = F.layer_norm(X, X.shape[-1:])
-        return self.W_3(F.silu(self.W_1(Z)) * self.W_2(Z))
-
-
-@wrong("the hidden layer is divided by its root mean square before W_3", kind="concept")
-class NormalisedHidden(_Base):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Base):
     def forward(self, X):
         hidden = F.silu(self.W_1(X)) * self.W_2(X)
-        return self.W_3(hidden * (hidden.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt())
+        return self.W_3(hidden)
 
 
-@wrong("the hidden layer is divided by the root of D_F", kind="concept")
-class Scaled(_Base):
-    def forward(self, X):
-        hidden = F.silu(self.W_1(X)) * self.W_2(X)
-        return self.W_3(hidden / math.sqrt(hidden.shape[-1]))
-
-
-@wrong("the gate is the softmax of X W_1 over the hidden width instead of its SiLU", kind="concept")
-class SoftmaxGate(_Base):
-    def forward(self, X):
-        return self.W_3(self.W_1(X).softmax(-1) * self.W_2(X))
-
-
-@wrong("hardswish, a piecewise approximation, in the place of SiLU", kind="concept")
-class Hardswish(_Base):
-    def forward(self, X):
-        return self.W_3(F.hardswish(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("W_3 is applied to each factor by itself, and the results are multiplied afterwards", kind="concept")
-class ProductLast(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X))) * self.W_3(self.W_2(X))
-
-
-@wrong("SiLU acts on X before W_1 instead of on X W_1", kind="concept")
-class ActivatedBeforeProjection(_Base):
-    def forward(self, X):
-        return self.W_3(self.W_1(F.silu(X)) * self.W_2(X))
-
-
-@wrong("one gate for each position, the SiLU of the mean of X W_1 over the hidden width, instead of number by number",
-       kind="concept")
-class OneGateForAll(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X).mean(-1, keepdim=True)) * self.W_2(X))
-
-
-@wrong("SiLU is applied twice in a row to X W_1", kind="concept")
-class ActivatedTwice(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(F.silu(self.W_1(X))) * self.W_2(X))
-
-
-@wrong("the second factor is X W_2 + 1 instead of X W_2", kind="concept")
-class OnePlus(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * (1 + self.W_2(X)))
+change(_Plain, "NormalisedHidden", "the hidden layer is divided by its root mean square before W_3", "concept",
+       (".W_3(hidden)", ".W_3(hidden * (hidden.pow(2).mean(-1, keepdim=True) + 1e-6).rsqrt())"))
+change(_Plain, "Scaled", "the hidden layer is divided by the root of D_F", "concept",
+       (".W_3(hidden)", ".W_3(hidden / math.sqrt(hidden.shape[-1]))"))
+change(_PlainForward, "SoftmaxGate",
+       "the gate is the softmax of X W_1 over the hidden width instead of its SiLU", "concept",
+       ("F.silu(self.W_1(X))", "self.W_1(X).softmax(-1)"))
+change(_PlainForward, "Hardswish", "hardswish, a piecewise approximation, in the place of SiLU", "concept",
+       ("F.silu", "F.hardswish"))
+change(_PlainForward, "ProductLast",
+       "W_3 is applied to each factor by itself, and the results are multiplied afterwards", "concept",
+       (".W_3(F.silu(self.W_1(X)) * self.W_2(X))", ".W_3(F.silu(self.W_1(X))) * self.W_3(self.W_2(X))"))
+change(_PlainForward, "ActivatedBeforeProjection", "SiLU acts on X before W_1 instead of on X W_1", "concept",
+       ("F.silu(self.W_1(X))", "self.W_1(F.silu(X))"))
+change(_PlainForward, "OneGateForAll", "one gate for each position, the SiLU of the mean of X W_1 over the hidden "
+       "width, instead of number by number", "concept",
+       ("self.W_1(X)", "self.W_1(X).mean(-1, keepdim=True)"))
+change(_PlainForward, "ActivatedTwice", "SiLU is applied twice in a row to X W_1", "concept",
+       ("self.W_1(X)", "F.silu(self.W_1(X))"))
+change(_PlainForward, "OnePlus", "the second factor is X W_2 + 1 instead of X W_2", "concept",
+       ("self.W_2(X)", "(1 + self.W_2(X))"))
 
 
 @wrong("the way back to D is the transpose of W_1's weight instead of W_3, which is never used", kind="concept")
@@ -331,21 +259,18 @@ class TiedBack(_Base):
         return (F.silu(self.W_1(X)) * self.W_2(X)) @ self.W_1.weight
 
 
-@wrong("W_2 does not read X but the gate brought back to D by W_3: with G = SiLU(X W_1), Y = (G * (G W_3) W_2) W_3",
-       kind="concept")
-class SecondReadsTheFirst(_Base):
-    def forward(self, X):
-        gate = F.silu(self.W_1(X))
-        return self.W_3(gate * self.W_2(self.W_3(gate)))
+change(_PlainForward, "SecondReadsTheFirst", "W_2 does not read X but the gate brought back to D by W_3: with G = "
+       "SiLU(X W_1), Y = (G * (G W_3) W_2) W_3", "concept",
+       before("return", "gate = F.silu(self.W_1(X))"),
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "gate * self.W_2(self.W_3(gate))"))
 
 
 # ------------------------------------------------------------------------------------------------ wrong: two mistakes
 
 
-@wrong("two mistakes: GELU in the place of SiLU, and X is added to the result", kind="concept")
-class GeluAndResidual(_Base):
-    def forward(self, X):
-        return self.W_3(F.gelu(self.W_1(X)) * self.W_2(X)) + X
+change(_PlainForward, "GeluAndResidual",
+       "two mistakes: GELU in the place of SiLU, and X is added to the result", "concept",
+       (".W_3(F.silu(self.W_1(X)) * self.W_2(X))", ".W_3(F.gelu(self.W_1(X)) * self.W_2(X)) + X"))
 
 
 @wrong("two mistakes: SiLU acts on X W_2 instead of X W_1, and W_3 has a bias", kind="concept")
@@ -360,11 +285,9 @@ class SecondActivatedAndBias(nn.Module):
         return self.W_3(self.W_1(X) * F.silu(self.W_2(X)))
 
 
-@wrong("two mistakes: SiLU's factor X W_1 is missing (the gate is a sigmoid), and the gate is detached", kind="concept")
-class SigmoidDetached(_Base):
-    def forward(self, X):
-        gate = torch.sigmoid(self.W_1(X)).detach()
-        return self.W_3(gate * self.W_2(X))
+change(_PlainForward, "SigmoidDetached",
+       "two mistakes: SiLU's factor X W_1 is missing (the gate is a sigmoid), and the gate is detached", "concept",
+       before("return", "gate = torch.sigmoid(self.W_1(X)).detach()"), ("F.silu(self.W_1(X))", "gate"))
 
 
 @wrong("two mistakes: the factors are added instead of multiplied, and X.view(-1, D) fails for inputs that are no "
@@ -375,11 +298,9 @@ class AddedAndView(_Base):
         return self.W_3(F.silu(self.W_1(rows)) + self.W_2(rows)).view(X.shape)
 
 
-@wrong("two mistakes: SiLU acts on both factors, and forward returns a pair (Y, hidden) instead of Y", kind="concept")
-class BothActivatedAndPair(_Base):
-    def forward(self, X):
-        hidden = F.silu(self.W_1(X)) * F.silu(self.W_2(X))
-        return self.W_3(hidden), hidden
+change(_Plain, "BothActivatedAndPair",
+       "two mistakes: SiLU acts on both factors, and forward returns a pair (Y, hidden) instead of Y", "concept",
+       ("self.W_2(X)", "F.silu(self.W_2(X))"), ("self.W_3(hidden)", "self.W_3(hidden), hidden"))
 
 
 # ------------------------------------------------------------------------------------------------------ wrong: module
@@ -455,31 +376,18 @@ class Shared(_Base):
         return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
 
 
-@wrong("D_F is ignored: the hidden width is 8 D / 3, rounded down", kind="module")
-class OwnWidth(_Base):
-    def __init__(self, D, D_F):
-        super().__init__(D, max(1, 8 * D // 3))
-
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("the hidden width is D_F rounded up to a multiple of 8 instead of D_F", kind="module")
-class RoundedWidth(_Base):
-    def __init__(self, D, D_F):
-        super().__init__(D, -(-D_F // 8) * 8)
-
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("the hidden width is the larger of D and D_F, so it is wrong where D_F < D", kind="module")
-class WidthAtLeastD(_Base):
-    def __init__(self, D, D_F):
-        super().__init__(D, max(D, D_F))
-
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+change(Shared, "OwnWidth", "D_F is ignored: the hidden width is 8 D / 3, rounded down", "module",
+       ("""
+        super().__init__(D, D_F)
+        self.W_2 = self.W_1""", "super().__init__(D, max(1, 8 * D // 3))"))
+change(Shared, "RoundedWidth", "the hidden width is D_F rounded up to a multiple of 8 instead of D_F", "module",
+       ("""
+        super().__init__(D, D_F)
+        self.W_2 = self.W_1""", "super().__init__(D, -(-D_F // 8) * 8)"))
+change(Shared, "WidthAtLeastD", "the hidden width is the larger of D and D_F, so it is wrong where D_F < D", "module",
+       ("""
+        super().__init__(D, D_F)
+        self.W_2 = self.W_1""", "super().__init__(D, max(D, D_F))"))
 
 
 @wrong("dropout with probability 0.5 on the hidden layer: training mode differs from eval mode", kind="module")
@@ -492,13 +400,11 @@ class Dropout(_Base):
         return self.W_3(self.dropout(F.silu(self.W_1(X)) * self.W_2(X)))
 
 
-@wrong("in training mode alone the hidden layer is multiplied by 0.9, so it differs from eval mode", kind="module")
-class OtherInTraining(_Base):
-    def forward(self, X):
-        hidden = F.silu(self.W_1(X)) * self.W_2(X)
+change(_Plain, "OtherInTraining",
+       "in training mode alone the hidden layer is multiplied by 0.9, so it differs from eval mode", "module",
+       before("return", """
         if self.training:
-            hidden = hidden * 0.9
-        return self.W_3(hidden)
+            hidden = hidden * 0.9"""))
 
 
 @wrong("a learned factor beta (first 1) inside the sigmoid: a fourth parameter, which the text does not have",
@@ -550,24 +456,15 @@ class PlainMatrices(nn.Module):
         return (F.silu(X @ self.W_1) * (X @ self.W_2)) @ self.W_3
 
 
-@wrong("W_2 is frozen: its weight does not require gradients and is never learned", kind="module")
-class Frozen(_Base):
-    def __init__(self, D, D_F):
-        super().__init__(D, D_F)
-        self.W_2.requires_grad_(False)
-
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+change(Shared, "Frozen", "W_2 is frozen: its weight does not require gradients and is never learned", "module",
+       (".W_2 = self.W_1", ".W_2.requires_grad_(False)"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("SiLU as x / (1 + exp(-x)): where exp(-x) overflows the gradient is NaN", kind="numerics")
-class Fraction(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(a / (1 + torch.exp(-a)) * self.W_2(X))
+change(_PlainForward, "Fraction", "SiLU as x / (1 + exp(-x)): where exp(-x) overflows the gradient is NaN", "numerics",
+       before("return", "a = self.W_1(X)"), ("F.silu(self.W_1(X))", "a / (1 + torch.exp(-a))"))
 
 
 @wrong("SiLU as x exp(x) / (1 + exp(x)): for large positive x exp(x) overflows and the result is NaN", kind="numerics")
@@ -585,25 +482,15 @@ class ByTanh(_Base):
         return self.W_3(a * 0.5 * (1 + torch.tanh(a / 2)) * self.W_2(X))
 
 
-@wrong("X W_1 is clamped to [-10, 10] inside the sigmoid alone: for X W_1 far below -10 the gate grows again instead "
-       "of going to 0", kind="numerics")
-class ClampedSigmoid(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(a * torch.sigmoid(a.clamp(-10, 10)) * self.W_2(X))
-
-
-@wrong("X W_1 is clamped to at most 50 before SiLU, so larger gates stay at 50", kind="numerics")
-class ClampedGate(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X).clamp(max=50)) * self.W_2(X))
-
-
-@wrong("gates of X W_1 below -8 are set to 0 instead of their small negative number, with gradient 0", kind="numerics")
-class CutOff(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(torch.where(a < -8, torch.zeros_like(a), F.silu(a)) * self.W_2(X))
+change(ByTanh, "ClampedSigmoid", "X W_1 is clamped to [-10, 10] inside the sigmoid alone: for X W_1 far below -10 the "
+       "gate grows again instead of going to 0", "numerics",
+       ("0.5 * (1 + torch.tanh(a / 2))", "torch.sigmoid(a.clamp(-10, 10))"))
+change(_PlainForward, "ClampedGate",
+       "X W_1 is clamped to at most 50 before SiLU, so larger gates stay at 50", "numerics",
+       ("self.W_1(X)", "self.W_1(X).clamp(max=50)"))
+change(ByTanh, "CutOff",
+       "gates of X W_1 below -8 are set to 0 instead of their small negative number, with gradient 0", "numerics",
+       ("a * 0.5 * (1 + torch.tanh(a / 2))", "torch.where(a < -8, torch.zeros_like(a), F.silu(a))"))
 
 
 @right("the gate is computed in float32 and converted back: float64 loses its digits, and numbers beyond float32's range become inf")
@@ -612,20 +499,17 @@ class FloatGate(_Base):
         return self.W_3(F.silu(self.W_1(X).float()).to(X.dtype) * self.W_2(X))
 
 
-@wrong("entries of the hidden layer smaller than 1e-4 in absolute value are set to 0", kind="numerics")
-class SmallHiddenDropped(_Base):
-    def forward(self, X):
-        return self.W_3(F.hardshrink(F.silu(self.W_1(X)) * self.W_2(X), 1e-4))
+change(_PlainForward, "SmallHiddenDropped",
+       "entries of the hidden layer smaller than 1e-4 in absolute value are set to 0", "numerics",
+       ("F.silu(self.W_1(X)) * self.W_2(X)", "F.hardshrink(F.silu(self.W_1(X)) * self.W_2(X), 1e-4)"))
 
 
 # ------------------------------------------------------------------------------------------- wrong: layout and shapes
 
 
-@wrong("X.view(-1, D) fails for inputs that are no contiguous block, such as transposed ones", kind="layout")
-class View(_Base):
-    def forward(self, X):
-        rows = X.view(-1, X.shape[-1])
-        return self.W_3(F.silu(self.W_1(rows)) * self.W_2(rows)).view(X.shape)
+change(AddedAndView, "View",
+       "X.view(-1, D) fails for inputs that are no contiguous block, such as transposed ones", "layout",
+       ("+ self.W_2(rows)", "* self.W_2(rows)"))
 
 
 @wrong("takes X to have exactly three axes: a position by itself, a sequence or more batch axes fail", kind="layout")
@@ -636,10 +520,8 @@ class ThreeAxes(_Base):
         return self.W_3(F.silu(self.W_1(rows)) * self.W_2(rows)).reshape(B, N, D)
 
 
-@wrong("squeeze() without an axis removes every axis of size 1 from the result", kind="layout")
-class Squeezed(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X)).squeeze()
+change(OwnDerivative, "Squeezed", "squeeze() without an axis removes every axis of size 1 from the result", "layout",
+       (".W_3(_OwnSiLU.apply(self.W_1(X)) * self.W_2(X))", ".W_3(F.silu(self.W_1(X)) * self.W_2(X)).squeeze()"))
 
 
 @wrong("both projections are made side by side and then parted along axis 1 instead of the last one: right for X of "
@@ -651,19 +533,12 @@ class PartedAlongAxisOne(_Base):
         return self.W_3(F.silu(gate) * value)
 
 
-@wrong("a position by itself, X of shape [D], comes back with an axis too many, [1, D]", kind="layout")
-class NoVector(_Base):
-    def forward(self, X):
-        X = torch.atleast_2d(X)
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("all axes between the first and the last are joined, and the result keeps three axes: wrong for X of one, two "
-       "or more than three axes", kind="layout")
-class AxesJoined(_Base):
-    def forward(self, X):
-        X = X.reshape(X.shape[0], -1, X.shape[-1])
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+change(_PlainForward, "NoVector",
+       "a position by itself, X of shape [D], comes back with an axis too many, [1, D]", "layout",
+       before("return", "X = torch.atleast_2d(X)"))
+change(_PlainForward, "AxesJoined", "all axes between the first and the last are joined, and the result keeps three "
+       "axes: wrong for X of one, two or more than three axes", "layout",
+       before("return", "X = X.reshape(X.shape[0], -1, X.shape[-1])"))
 
 
 @wrong("only the first 128 positions of a sequence are computed; the others get zeros", kind="shape")
@@ -679,10 +554,9 @@ class FirstPositionsOnly(_Base):
 # ---------------------------------------------------------------------------------------------------- wrong: gradient
 
 
-@wrong("the gate is detached: W_1 gets no gradient, and X none through the gate", kind="gradient")
-class DetachedGate(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)).detach() * self.W_2(X))
+change(_PlainForward, "DetachedGate",
+       "the gate is detached: W_1 gets no gradient, and X none through the gate", "gradient",
+       ("F.silu(self.W_1(X))", "F.silu(self.W_1(X)).detach()"))
 
 
 @wrong("the second factor is computed under no_grad: W_2 gets no gradient, and X none through it", kind="gradient")
@@ -699,24 +573,14 @@ class DataOfThird(_Base):
         return F.linear(F.silu(self.W_1(X)) * self.W_2(X), self.W_3.weight.data)
 
 
-@wrong("X is detached, so no gradient reaches it", kind="gradient")
-class DetachedInput(_Base):
-    def forward(self, X):
-        X = X.detach().clone()
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
-
-
-@wrong("X is detached for the second factor alone: its gradient lacks the part through X W_2", kind="gradient")
-class HalfDetachedInput(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X.detach()))
-
-
-@wrong("the sigmoid in SiLU is detached, so its part of the derivative is missing", kind="gradient")
-class DetachedSigmoid(_Base):
-    def forward(self, X):
-        a = self.W_1(X)
-        return self.W_3(a * torch.sigmoid(a).detach() * self.W_2(X))
+change(_PlainForward, "DetachedInput", "X is detached, so no gradient reaches it", "gradient",
+       before("return", "X = X.detach().clone()"))
+change(_PlainForward, "HalfDetachedInput",
+       "X is detached for the second factor alone: its gradient lacks the part through X W_2", "gradient",
+       (".W_2(X)", ".W_2(X.detach())"))
+change(ByTanh, "DetachedSigmoid",
+       "the sigmoid in SiLU is detached, so its part of the derivative is missing", "gradient",
+       ("0.5 * (1 + torch.tanh(a / 2))", "torch.sigmoid(a).detach()"))
 
 
 class _WrongDerivative(torch.autograd.Function):
@@ -732,11 +596,9 @@ class _WrongDerivative(torch.autograd.Function):
         return gradient * x * s * (1 - s)
 
 
-@wrong("SiLU has a hand-written derivative x s (1 - s), where s is the sigmoid of x: the term s is missing",
-       kind="gradient")
-class OwnWrongDerivative(_Base):
-    def forward(self, X):
-        return self.W_3(_WrongDerivative.apply(self.W_1(X)) * self.W_2(X))
+change(OwnDerivative, "OwnWrongDerivative",
+       "SiLU has a hand-written derivative x s (1 - s), where s is the sigmoid of x: the term s is missing", "gradient",
+       ("_OwnSiLU", "_WrongDerivative"))
 
 
 @wrong("the result is rebuilt by torch.tensor from its numbers, which cuts all gradients and always gives float32 on "
@@ -750,19 +612,11 @@ class Rebuilt(_Base):
 # --------------------------------------------------------------------------------------------------- wrong: interface
 
 
-@wrong("the hidden layer is added to torch.zeros without dtype and device: it becomes float32 for bfloat16 inputs, "
-       "which then fail in W_3, and inputs on another device fail too", kind="interface")
-class ZerosWithoutType(_Base):
-    def forward(self, X):
-        hidden = torch.zeros(*X.shape[:-1], self.W_1.out_features)
-        hidden = hidden + F.silu(self.W_1(X)) * self.W_2(X)
-        return self.W_3(hidden)
-
-
-@wrong("the result is returned in float32 whatever the type of X", kind="interface")
-class FloatResult(_Base):
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X)).float()
+change(_Plain, "ZerosWithoutType", "the hidden layer is added to torch.zeros without dtype and device: it becomes "
+       "float32 for bfloat16 inputs, which then fail in W_3, and inputs on another device fail too", "interface",
+       before("hidden =", "hidden = torch.zeros(*X.shape[:-1], self.W_1.out_features)"), ("F.silu", "hidden + F.silu"))
+change(OwnDerivative, "FloatResult", "the result is returned in float32 whatever the type of X", "interface",
+       (".W_3(_OwnSiLU.apply(self.W_1(X)) * self.W_2(X))", ".W_3(F.silu(self.W_1(X)) * self.W_2(X)).float()"))
 
 
 @wrong("everything is computed in float64 and returned in float64 whatever the type of X", kind="interface")
@@ -773,13 +627,11 @@ class DoubleResult(_Base):
         return (F.silu(a) * b) @ self.W_3.weight.double().T
 
 
-@wrong("the result is written over the input through .data, so X comes back changed, and gradients of W_1 and W_2 are "
-       "computed from the changed X", kind="interface")
-class OverwritesInput(_Base):
-    def forward(self, X):
-        Y = self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+change(Rebuilt, "OverwritesInput", "the result is written over the input through .data, so X comes back changed, and "
+       "gradients of W_1 and W_2 are computed from the changed X", "interface",
+       ("return torch.tensor(Y.tolist())", """
         X.data.copy_(Y.data)
-        return Y
+        return Y"""))
 
 
 @wrong("the result is kept, and given again for any later X of the same shape", kind="interface")
@@ -821,13 +673,9 @@ class OtherConstructorNames(_Base):
         return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
 
 
-@wrong("the constructor takes D_F first and D second, so that arguments by position are exchanged", kind="interface")
-class ConstructorOrder(_Base):
-    def __init__(self, D_F, D):
-        super().__init__(D, D_F)
-
-    def forward(self, X):
-        return self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
+change(OtherConstructorNames, "ConstructorOrder",
+       "the constructor takes D_F first and D second, so that arguments by position are exchanged", "interface",
+       ("self, d_model, d_ff", "self, D_F, D"), (".__init__(d_model, d_ff)", ".__init__(D, D_F)"))
 
 
 @wrong("forward returns a pair, the result and the gate, instead of the result", kind="interface")
@@ -840,33 +688,16 @@ class Pair(_Base):
 # -------------------------------------------------------------------------------------------------------- wrong: edge
 
 
-@wrong("where D_F equals D, X is added to the result", kind="edge")
-class ResidualWhereSquare(_Base):
-    def forward(self, X):
-        Y = self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
-        return Y + X if self.W_1.in_features == self.W_1.out_features else Y
-
-
-@wrong("where D_F is 1 the gate is left out and the hidden layer is X W_2 alone", kind="edge")
-class NoGateForOneUnit(_Base):
-    def forward(self, X):
+change(Rebuilt, "ResidualWhereSquare", "where D_F equals D, X is added to the result", "edge",
+       ("return torch.tensor(Y.tolist())", "return Y + X if self.W_1.in_features == self.W_1.out_features else Y"))
+change(_Plain, "NoGateForOneUnit", "where D_F is 1 the gate is left out and the hidden layer is X W_2 alone", "edge",
+       ("hidden = F.silu(self.W_1(X)) * self.W_2(X)", """
         hidden = self.W_2(X)
         if hidden.shape[-1] > 1:
-            hidden = hidden * F.silu(self.W_1(X))
-        return self.W_3(hidden)
-
-
-@wrong("where D is 1, W_3 is left out and the hidden layer is summed instead", kind="edge")
-class NoThirdForOneFeature(_Base):
-    def forward(self, X):
-        hidden = F.silu(self.W_1(X)) * self.W_2(X)
+            hidden = hidden * F.silu(self.W_1(X))"""))
+change(_Plain, "NoThirdForOneFeature", "where D is 1, W_3 is left out and the hidden layer is summed instead", "edge",
+       before("return", """
         if X.shape[-1] == 1:
-            return hidden.sum(-1, keepdim=True)
-        return self.W_3(hidden)
-
-
-@wrong("a batch of one loses its first axis: X of shape [1, N, D] gives [N, D]", kind="edge")
-class BatchOfOne(_Base):
-    def forward(self, X):
-        Y = self.W_3(F.silu(self.W_1(X)) * self.W_2(X))
-        return Y[0] if X.dim() == 3 and X.shape[0] == 1 else Y
+            return hidden.sum(-1, keepdim=True)"""))
+change(Rebuilt, "BatchOfOne", "a batch of one loses its first axis: X of shape [1, N, D] gives [N, D]", "edge",
+       ("return torch.tensor(Y.tolist())", "return Y[0] if X.dim() == 3 and X.shape[0] == 1 else Y"))

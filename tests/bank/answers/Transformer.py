@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 from torch import nn
 
 
@@ -189,22 +189,12 @@ class OneHot(_Model):
 # ---------------------------------------------------------------- wrong: embeddings and positions
 
 
-@wrong("no factor sqrt(D)", kind="concept")
-class NotScaled(_Model):
-    def embed(self, words):
-        return self.embedding(words) + self.positions(words)
-
-
-@wrong("divided by sqrt(D)", kind="concept")
-class Divided(_Model):
-    def embed(self, words):
-        return self.embedding(words) / math.sqrt(self.D) + self.positions(words)
-
-
-@wrong("times D, not sqrt(D)", kind="concept")
-class TimesD(_Model):
-    def embed(self, words):
-        return self.embedding(words) * self.D + self.positions(words)
+change(_Model.embed, "NotScaled", "no factor sqrt(D)", "concept",
+       (".embedding(words) * math.sqrt(self.D)", ".embedding(words)"))
+change(_Model.embed, "Divided", "divided by sqrt(D)", "concept",
+       ("* math", "/ math"))
+change(_Model.embed, "TimesD", "times D, not sqrt(D)", "concept",
+       ("math.sqrt(self.D)", "self.D"))
 
 
 @wrong("sqrt(D) times embedding and position together", kind="concept")
@@ -219,22 +209,10 @@ class NoPositions(_Model):
         return torch.zeros(words.shape[1], self.D, device=words.device)
 
 
-@wrong("positions for the source only", kind="concept")
-class SourcePositionsOnly(_Model):
-    def decode(self, memory, source, target):
-        Y = self.embedding(target) * math.sqrt(self.D)
-        for layer in self.decoder:
-            Y = layer(Y, memory, tgt_mask=self.later(target), memory_key_padding_mask=self.hidden(source))
-        return self.decoder_norm(Y)
-
-
-@wrong("positions for the target only", kind="concept")
-class TargetPositionsOnly(_Model):
-    def encode(self, source):
-        X = self.embedding(source) * math.sqrt(self.D)
-        for layer in self.encoder:
-            X = layer(X, src_key_padding_mask=self.hidden(source))
-        return self.encoder_norm(X)
+change(_Model.decode, "SourcePositionsOnly", "positions for the source only", "concept",
+       (".embed(target)", ".embedding(target) * math.sqrt(self.D)"))
+change(_Model.encode, "TargetPositionsOnly", "positions for the target only", "concept",
+       (".embed(source)", ".embedding(source) * math.sqrt(self.D)"))
 
 
 @wrong("sines in the first half, cosines in the second", kind="concept")
@@ -255,25 +233,19 @@ class SinesOnly(_Model):
         return self.angles(words).sin().repeat_interleave(2, -1)
 
 
-@wrong("positions from 1", kind="concept")
-class FromOne(_Model):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Model):
     def angles(self, words):
-        t = torch.arange(1, words.shape[1] + 1, device=words.device)
+        t = torch.arange(words.shape[1], device=words.device)
         return t[:, None] * 10000.0 ** (-2 * torch.arange(self.D // 2, device=words.device) / self.D)
 
 
-@wrong("exponent i/D in the place of 2i/D, with i = 0, …, D/2 − 1", kind="concept")
-class HalfTheExponent(_Model):
-    def angles(self, words):
-        t = torch.arange(words.shape[1], device=words.device)
-        return t[:, None] * 10000.0 ** (-torch.arange(self.D // 2, device=words.device) / self.D)
-
-
-@wrong("exponent counts dimensions, 2d/D with d = 0, 2, 4, …: twice too fast", kind="concept")
-class TwiceTheExponent(_Model):
-    def angles(self, words):
-        t = torch.arange(words.shape[1], device=words.device)
-        return t[:, None] * 10000.0 ** (-2 * torch.arange(0, self.D, 2, device=words.device) / self.D)
+change(_Plain, "FromOne", "positions from 1", "concept",
+       ("words.shape[1]", "1, words.shape[1] + 1"))
+change(_Plain, "HalfTheExponent", "exponent i/D in the place of 2i/D, with i = 0, …, D/2 − 1", "concept",
+       ("2 * torch", "torch"))
+change(_Plain, "TwiceTheExponent", "exponent counts dimensions, 2d/D with d = 0, 2, 4, …: twice too fast", "concept",
+       ("self.D // 2", "0, self.D, 2"))
 
 
 @wrong("each dimension has its own frequency, 10000^(-d/D), also the odd ones", kind="concept")
@@ -285,73 +257,32 @@ class FrequencyPerDimension(_Model):
         return torch.where(d % 2 == 0, angles.sin(), angles.cos())
 
 
-@wrong("multiplied by 10000^(2i/D): wavelengths and frequencies exchanged", kind="concept")
-class FrequenciesGrow(_Model):
-    def angles(self, words):
-        t = torch.arange(words.shape[1], device=words.device)
-        return t[:, None] * 10000.0 ** (2 * torch.arange(self.D // 2, device=words.device) / self.D)
-
-
-@wrong("the base is 1000", kind="concept")
-class BaseThousand(_Model):
-    def angles(self, words):
-        t = torch.arange(words.shape[1], device=words.device)
-        return t[:, None] * 1000.0 ** (-2 * torch.arange(self.D // 2, device=words.device) / self.D)
-
-
-@wrong("positions multiply the embeddings", kind="concept")
-class PositionsMultiply(_Model):
-    def embed(self, words):
-        return self.embedding(words) * math.sqrt(self.D) * self.positions(words)
-
-
-@wrong("the table of positions is as long as the source: added to the batch axis", kind="shape")
-class PositionsAlongTheBatch(_Model):
-    def embed(self, words):
-        return self.embedding(words) * math.sqrt(self.D) + self.positions(words.T)[:, None]
-
-
-@wrong("the target gets positions that count on behind the source", kind="concept")
-class PositionsGoOn(_Model):
-    def decode(self, memory, source, target):
+change(_Plain, "FrequenciesGrow", "multiplied by 10000^(2i/D): wavelengths and frequencies exchanged", "concept",
+       ("-2 * torch.arange", "2 * torch.arange"))
+change(_Plain, "BaseThousand", "the base is 1000", "concept",
+       ("10000.0", "1000.0"))
+change(_Model.embed, "PositionsMultiply", "positions multiply the embeddings", "concept",
+       ("+ self.positions(words)", "* self.positions(words)"))
+change(_Model.embed, "PositionsAlongTheBatch",
+       "the table of positions is as long as the source: added to the batch axis", "shape",
+       (".positions(words)", ".positions(words.T)[:, None]"))
+change(_Model.decode, "PositionsGoOn", "the target gets positions that count on behind the source", "concept",
+       ("Y = self.embed(target)", """
         both = self.positions(torch.cat([source, target], 1))
-        Y = self.embedding(target) * math.sqrt(self.D) + both[source.shape[1] :]
-        for layer in self.decoder:
-            Y = layer(Y, memory, tgt_mask=self.later(target), memory_key_padding_mask=self.hidden(source))
-        return self.decoder_norm(Y)
+        Y = self.embedding(target) * math.sqrt(self.D) + both[source.shape[1] :]"""))
 
 
 # ---------------------------------------------------------------- wrong: masks
 
 
-@wrong("no padding mask anywhere", kind="concept")
-class NoPadding(_Model):
-    def hidden(self, source):
-        return None
-
-
-@wrong("no padding mask in the encoder", kind="concept")
-class NoPaddingInEncoder(_Model):
-    def encode(self, source):
-        X = self.embed(source)
-        for layer in self.encoder:
-            X = layer(X)
-        return self.encoder_norm(X)
-
-
-@wrong("no padding mask in the cross-attention", kind="concept")
-class NoPaddingInDecoder(_Model):
-    def decode(self, memory, source, target):
-        Y = self.embed(target)
-        for layer in self.decoder:
-            Y = layer(Y, memory, tgt_mask=self.later(target))
-        return self.decoder_norm(Y)
-
-
-@wrong("True at words in torch's key_padding_mask: words are hidden", kind="concept")
-class PolarityWrong(_Model):
-    def hidden(self, source):
-        return source != 0
+change(_Model.hidden, "NoPadding", "no padding mask anywhere", "concept",
+       ("source == 0", "None"))
+change(_Model.encode, "NoPaddingInEncoder", "no padding mask in the encoder", "concept",
+       ("X, src_key_padding_mask=self.hidden(source)", "X"))
+change(_Model.decode, "NoPaddingInDecoder", "no padding mask in the cross-attention", "concept",
+       ("tgt_mask=self.later(target), memory_key_padding_mask=self.hidden(source)", "tgt_mask=self.later(target)"))
+change(_Model.hidden, "PolarityWrong", "True at words in torch's key_padding_mask: words are hidden", "concept",
+       ("source == 0", "source != 0"))
 
 
 @wrong("the causal mask is True where attention is allowed: tril, which torch hides", kind="concept")
@@ -360,23 +291,13 @@ class TrilHidden(_Model):
         return torch.ones(target.shape[1], target.shape[1], device=target.device).tril().bool()
 
 
-@wrong("triu with the diagonal: a position does not see itself", kind="concept")
-class DiagonalHidden(_Model):
-    def later(self, target):
-        return torch.ones(target.shape[1], target.shape[1], device=target.device).triu().bool()
-
-
-@wrong("triu(2): one word ahead is seen", kind="concept")
-class OneAhead(_Model):
-    def later(self, target):
-        return torch.ones(target.shape[1], target.shape[1], device=target.device).triu(2).bool()
-
-
-@wrong("the mask is a float matrix of ones above the diagonal, which is added", kind="concept")
-class OnesAdded(_Model):
-    def later(self, target):
-        T = target.shape[1]
-        return torch.ones(T, T, device=target.device, dtype=self.embedding.weight.dtype).triu(1)
+change(TrilHidden, "DiagonalHidden", "triu with the diagonal: a position does not see itself", "concept",
+       (".tril().bool()", ".triu().bool()"))
+change(TrilHidden, "OneAhead", "triu(2): one word ahead is seen", "concept",
+       (".tril().bool()", ".triu(2).bool()"))
+change(_Model.later, "OnesAdded", "the mask is a float matrix of ones above the diagonal, which is added", "concept",
+       (".ones(T, T, device=target.device).triu(1).bool()",
+        ".ones(T, T, device=target.device, dtype=self.embedding.weight.dtype).triu(1)"))
 
 
 @wrong("no causal mask", kind="concept")
@@ -385,38 +306,17 @@ class NotCausal(_Model):
         return None
 
 
-@wrong("the encoder is causal too", kind="concept")
-class EncoderCausal(_Model):
-    def encode(self, source):
-        X = self.embed(source)
-        for layer in self.encoder:
-            X = layer(X, src_mask=self.later(source), src_key_padding_mask=self.hidden(source))
-        return self.encoder_norm(X)
-
-
-@wrong("a causal memory_mask in the cross-attention", kind="concept")
-class CrossCausal(_Model):
-    def decode(self, memory, source, target):
+change(_Model.encode, "EncoderCausal", "the encoder is causal too", "concept",
+       ("src_key_padding_mask", "src_mask=self.later(source), src_key_padding_mask"))
+change(_Model.decode, "CrossCausal", "a causal memory_mask in the cross-attention", "concept",
+       ("Y = self.embed(target)", """
         Y, T, N = self.embed(target), target.shape[1], source.shape[1]
-        ahead = torch.ones(T, N, device=target.device).triu(1).bool()
-        for layer in self.decoder:
-            Y = layer(Y, memory, self.later(target), ahead, memory_key_padding_mask=self.hidden(source))
-        return self.decoder_norm(Y)
-
-
-@wrong("the padding mask of the source is given for the target", kind="shape")
-class SourceMaskForTarget(_Model):
-    def decode(self, memory, source, target):
-        Y = self.embed(target)
-        for layer in self.decoder:
-            Y = layer(Y, memory, tgt_mask=self.later(target), tgt_key_padding_mask=self.hidden(source))
-        return self.decoder_norm(Y)
-
-
-@wrong("STOP (2) is hidden as well as padding: words are those above 2", kind="concept")
-class StopHidden(_Model):
-    def hidden(self, source):
-        return source <= 2
+        ahead = torch.ones(T, N, device=target.device).triu(1).bool()"""),
+       ("tgt_mask=self.later(target)", "self.later(target), ahead"))
+change(_Model.decode, "SourceMaskForTarget", "the padding mask of the source is given for the target", "shape",
+       ("memory_key_padding_mask", "tgt_key_padding_mask"))
+change(_Model.hidden, "StopHidden", "STOP (2) is hidden as well as padding: words are those above 2", "concept",
+       ("source == 0", "source <= 2"))
 
 
 @wrong("padding is set to 0 in the memory, but still attended to", kind="concept")
@@ -429,31 +329,17 @@ class MemoryZeroed(_Model):
         return self.head(self.decoder_norm(Y))
 
 
-@wrong("the padding of the first sentence is used for all", kind="concept")
-class PaddingOfTheFirst(_Model):
-    def hidden(self, source):
-        return (source[:1] == 0).expand(source.shape)
+change(_Model.hidden, "PaddingOfTheFirst", "the padding of the first sentence is used for all", "concept",
+       ("source == 0", "(source[:1] == 0).expand(source.shape)"))
 
 
 # ---------------------------------------------------------------- wrong: wiring
 
 
-@wrong("encoder_norm is left out", kind="concept")
-class NoEncoderNorm(_Model):
-    def encode(self, source):
-        X = self.embed(source)
-        for layer in self.encoder:
-            X = layer(X, src_key_padding_mask=self.hidden(source))
-        return X
-
-
-@wrong("decoder_norm is left out", kind="concept")
-class NoDecoderNorm(_Model):
-    def decode(self, memory, source, target):
-        Y = self.embed(target)
-        for layer in self.decoder:
-            Y = layer(Y, memory, tgt_mask=self.later(target), memory_key_padding_mask=self.hidden(source))
-        return Y
+change(_Model.encode, "NoEncoderNorm", "encoder_norm is left out", "concept",
+       ("self.encoder_norm(X)", "X"))
+change(_Model.decode, "NoDecoderNorm", "decoder_norm is left out", "concept",
+       ("self.decoder_norm(Y)", "Y"))
 
 
 @wrong("the two norms are exchanged", kind="concept")
@@ -468,13 +354,10 @@ class NormsExchanged(_Model):
         return self.head(self.encoder_norm(Y))
 
 
-@wrong("a norm after each layer of the encoder", kind="concept")
-class NormAfterEachLayer(_Model):
-    def encode(self, source):
-        X = self.embed(source)
-        for layer in self.encoder:
-            X = self.encoder_norm(layer(X, src_key_padding_mask=self.hidden(source)))
-        return X
+change(_Model.encode, "NormAfterEachLayer", "a norm after each layer of the encoder", "concept",
+       ("layer(X, src_key_padding_mask=self.hidden(source))",
+        "self.encoder_norm(layer(X, src_key_padding_mask=self.hidden(source)))"),
+       ("self.encoder_norm(X)", "X"))
 
 
 @wrong("layer l of the decoder reads layer l of the encoder", kind="concept")
@@ -487,80 +370,32 @@ class SameDepth(_Model):
         return self.head(self.decoder_norm(Y))
 
 
-@wrong("the decoder reads the source's embeddings; the encoder's result is lost", kind="concept")
-class EncoderNotUsed(_Model):
-    def encode(self, source):
-        X = self.embed(source)
-        for layer in self.encoder:
-            layer(X, src_key_padding_mask=self.hidden(source))
-        return self.encoder_norm(X)
-
-
-@wrong("the loop of the decoder starts from the embedding each time: only the last layer counts", kind="concept")
-class OnlyTheLast(_Model):
-    def decode(self, memory, source, target):
-        X = self.embed(target)
-        for layer in self.decoder:
-            Y = layer(X, memory, tgt_mask=self.later(target), memory_key_padding_mask=self.hidden(source))
-        return self.decoder_norm(Y)
-
-
-@wrong("layers of the decoder in reverse order", kind="concept")
-class Reversed(_Model):
-    def decode(self, memory, source, target):
-        Y = self.embed(target)
-        for layer in reversed(self.decoder):
-            Y = layer(Y, memory, tgt_mask=self.later(target), memory_key_padding_mask=self.hidden(source))
-        return self.decoder_norm(Y)
-
-
-@wrong("source and target exchanged: the decoder is fed the source", kind="concept")
-class Exchanged(_Model):
-    def forward(self, source, target):
-        return self.head(self.decode(self.encode(target), target, source))
-
-
-@wrong("the target is shifted once more inside: a START in front, the last word cut off", kind="concept")
-class ShiftedAgain(_Model):
-    def forward(self, source, target):
-        shifted = F.pad(target, (1, 0), value=1)[:, :-1]
-        return self.head(self.decode(self.encode(source), source, shifted))
-
-
-@wrong("the target's last word is cut off", kind="shape")
-class LastCutOff(_Model):
-    def forward(self, source, target):
-        return self.head(self.decode(self.encode(source), source, target[:, :-1]))
-
-
-@wrong("logits of the last position only", kind="shape")
-class LastPosition(_Model):
-    def head(self, Y):
-        return super().head(Y[:, -1])
-
-
-@wrong("probabilities, not logits", kind="concept")
-class Probabilities(_Model):
-    def head(self, Y):
-        return super().head(Y).softmax(-1)
-
-
-@wrong("log-probabilities", kind="concept")
-class LogProbabilities(_Model):
-    def head(self, Y):
-        return super().head(Y).log_softmax(-1)
-
-
-@wrong("the head uses the scaled embedding", kind="concept")
-class HeadScaled(_Model):
-    def head(self, Y):
-        return Y @ (self.embedding.weight * math.sqrt(self.D)).T
-
-
-@wrong("the head is divided by sqrt(D)", kind="concept")
-class HeadDivided(_Model):
-    def head(self, Y):
-        return super().head(Y) / math.sqrt(self.D)
+change(_Model.encode, "EncoderNotUsed",
+       "the decoder reads the source's embeddings; the encoder's result is lost", "concept",
+       ("X = layer", "layer"))
+change(_Model.decode, "OnlyTheLast",
+       "the loop of the decoder starts from the embedding each time: only the last layer counts", "concept",
+       ("Y = self", "X = self"), ("Y, memory", "X, memory"))
+change(_Model.decode, "Reversed", "layers of the decoder in reverse order", "concept",
+       ("self.decoder:", "reversed(self.decoder):"))
+change(_Model.forward, "Exchanged", "source and target exchanged: the decoder is fed the source", "concept",
+       ("self.encode(source), source, target", "self.encode(target), target, source"))
+change(_Model.forward, "ShiftedAgain",
+       "the target is shifted once more inside: a START in front, the last word cut off", "concept",
+       before("return", "shifted = F.pad(target, (1, 0), value=1)[:, :-1]"),
+       ("self.encode(source), source, target", "self.encode(source), source, shifted"))
+change(_Model.forward, "LastCutOff", "the target's last word is cut off", "shape",
+       ("self.encode(source), source, target", "self.encode(source), source, target[:, :-1]"))
+change(_Model.head, "LastPosition", "logits of the last position only", "shape",
+       ("return Y @ self.embedding.weight.T", "return super().head(Y[:, -1])"))
+change(_Model.head, "Probabilities", "probabilities, not logits", "concept",
+       ("return Y @ self.embedding.weight.T", "return super().head(Y).softmax(-1)"))
+change(_Model.head, "LogProbabilities", "log-probabilities", "concept",
+       ("return Y @ self.embedding.weight.T", "return super().head(Y).log_softmax(-1)"))
+change(_Model.head, "HeadScaled", "the head uses the scaled embedding", "concept",
+       ("self.embedding.weight.T", "(self.embedding.weight * math.sqrt(self.D)).T"))
+change(_Model.head, "HeadDivided", "the head is divided by sqrt(D)", "concept",
+       ("return Y @ self.embedding.weight.T", "return super().head(Y) / math.sqrt(self.D)"))
 
 
 # ---------------------------------------------------------------- wrong: modules and the rest
@@ -597,12 +432,8 @@ class PostNorm(_Model):
         self.decoder = nn.ModuleList([_decoder_layer(D, H, D_F, norm_first=False) for _ in range(L)])
 
 
-@wrong("batch_first is left out: attention runs over the batch", kind="module")
-class BatchSecond(_Model):
-    def __init__(self, V: int, D: int, H: int, D_F: int, L: int):
-        super().__init__(V, D, H, D_F, L)
-        self.encoder = nn.ModuleList([_encoder_layer(D, H, D_F, batch_first=False) for _ in range(L)])
-        self.decoder = nn.ModuleList([_decoder_layer(D, H, D_F, batch_first=False) for _ in range(L)])
+change(PostNorm, "BatchSecond", "batch_first is left out: attention runs over the batch", "module",
+       ("norm_first", "batch_first", 2))
 
 
 @wrong("the layers use GELU", kind="module")
@@ -651,10 +482,8 @@ class MemoryDetached(_Model):
         return super().encode(source).detach()
 
 
-@wrong("the head's weight is a copy, so no gradient comes from it", kind="gradient")
-class HeadDetached(_Model):
-    def head(self, Y):
-        return Y @ self.embedding.weight.data.T
+change(_Model.head, "HeadDetached", "the head's weight is a copy, so no gradient comes from it", "gradient",
+       (".weight.T", ".weight.data.T"))
 
 
 @left_open("a table of 5000 positions kept as a buffer", kind="edge")

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, right, wrong
 
 
 class _Base(nn.Module):
@@ -259,28 +259,25 @@ class MaskOfOnes(_Base):
 # ----------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("the wirings are exchanged: norm_first=True gives post-norm and False pre-norm", kind="concept")
-class WiringsExchanged(_Base):
+change(_Base.forward, "WiringsExchanged",
+       "the wirings are exchanged: norm_first=True gives post-norm and False pre-norm", "concept",
+       ("self.norm_first", "not self.norm_first"))
+
+
+# Right, and not registered: answers below are changes of it.
+class _PlainForward(_Base):
     def forward(self, X, mask=None):
-        if not self.norm_first:
-            X = X + self._attention(self.norm_1(X), mask)
-            return X + self._mlp(self.norm_2(X))
+        return super().forward(X, mask)
+
+
+change(_PlainForward, "AlwaysPost", "norm_first is ignored: the block is always post-norm", "concept",
+       ("return super().forward(X, mask)", """
         X = self.norm_1(X + self._attention(X, mask))
-        return self.norm_2(X + self._mlp(X))
-
-
-@wrong("norm_first is ignored: the block is always post-norm", kind="concept")
-class AlwaysPost(_Base):
-    def forward(self, X, mask=None):
-        X = self.norm_1(X + self._attention(X, mask))
-        return self.norm_2(X + self._mlp(X))
-
-
-@wrong("norm_first is ignored: the block is always pre-norm", kind="concept")
-class AlwaysPre(_Base):
-    def forward(self, X, mask=None):
+        return self.norm_2(X + self._mlp(X))"""))
+change(_PlainForward, "AlwaysPre", "norm_first is ignored: the block is always pre-norm", "concept",
+       ("return super().forward(X, mask)", """
         X = X + self._attention(self.norm_1(X), mask)
-        return X + self._mlp(self.norm_2(X))
+        return X + self._mlp(self.norm_2(X))"""))
 
 
 @wrong("pre-norm: both sublayers are added to what they read, the normalised stream, instead of to the stream",
@@ -295,14 +292,11 @@ class NormOnTheStream(_Base):
         return Z + self._mlp(Z)
 
 
-@wrong("pre-norm: the MLP's result is added to norm_2(X_1) instead of X_1", kind="concept")
-class SecondNormOnTheStream(_Base):
-    def forward(self, X, mask=None):
-        if not self.norm_first:
-            return super().forward(X, mask)
-        X = X + self._attention(self.norm_1(X), mask)
-        Z = self.norm_2(X)
-        return Z + self._mlp(Z)
+change(NormOnTheStream, "SecondNormOnTheStream",
+       "pre-norm: the MLP's result is added to norm_2(X_1) instead of X_1", "concept",
+       ("""
+        Z = self.norm_1(X)
+        X = Z + self._attention(Z, mask)""", "X = X + self._attention(self.norm_1(X), mask)"))
 
 
 @wrong("post-norm: the norms stand on the sublayers' results before they are added, X + norm(sublayer(X)), instead of "
@@ -335,14 +329,8 @@ class NormsExchanged(_Base):
         return self.norm_1(X + self._mlp(X))
 
 
-@wrong("norm_1 is used in both places in both wirings, and norm_2 never", kind="concept")
-class FirstNormTwice(_Base):
-    def forward(self, X, mask=None):
-        if self.norm_first:
-            X = X + self._attention(self.norm_1(X), mask)
-            return X + self._mlp(self.norm_1(X))
-        X = self.norm_1(X + self._attention(X, mask))
-        return self.norm_1(X + self._mlp(X))
+change(_Base.forward, "FirstNormTwice", "norm_1 is used in both places in both wirings, and norm_2 never", "concept",
+       (".norm_2", ".norm_1", 2))
 
 
 @wrong("pre-norm: the sublayers stand side by side, the MLP reads norm_2(X) instead of norm_2(X_1)", kind="concept")
@@ -371,21 +359,14 @@ class NoResidualAroundMLP(_Base):
         return self.norm_2(self._mlp(self.norm_1(X + self._attention(X, mask))))
 
 
-@wrong("both wirings: the residual connection around the attention is missing", kind="concept")
-class NoResidualAroundAttention(_Base):
-    def forward(self, X, mask=None):
-        if self.norm_first:
-            X = self._attention(self.norm_1(X), mask)
-            return X + self._mlp(self.norm_2(X))
-        X = self.norm_1(self._attention(X, mask))
-        return self.norm_2(X + self._mlp(X))
-
-
-@wrong("pre-norm: a third norm (norm_2 once more) stands on the stream at the end", kind="concept")
-class FinalNorm(_Base):
-    def forward(self, X, mask=None):
+change(_Base.forward, "NoResidualAroundAttention",
+       "both wirings: the residual connection around the attention is missing", "concept",
+       ("X = X +", "X ="), ("X + self._attention(X, mask)", "self._attention(X, mask)"))
+change(_PlainForward, "FinalNorm",
+       "pre-norm: a third norm (norm_2 once more) stands on the stream at the end", "concept",
+       ("return super().forward(X, mask)", """
         X = super().forward(X, mask)
-        return self.norm_2(X) if self.norm_first else X
+        return self.norm_2(X) if self.norm_first else X"""))
 
 
 @wrong("pre-norm: norm_1 acts on the queries alone; keys and values are made from X without it", kind="concept")
@@ -403,33 +384,17 @@ class NormOfQueriesOnly(_Base):
         return X_1 + self._mlp(self.norm_2(X_1))
 
 
-@wrong("the scores are divided by the root of D instead of D/H", kind="concept")
-class ScaledByD(_Base):
-    def _scores(self, Q, K):
-        return Q @ K.mT / math.sqrt(Q.shape[-1] * self.H)
-
-
-@wrong("the scores are not divided at all", kind="concept")
-class Unscaled(_Base):
-    def _scores(self, Q, K):
-        return Q @ K.mT
-
-
-@wrong("the queries are divided by the root of D/H, and scaled_dot_product_attention divides once more", kind="concept")
-class ScaledTwice(_Base):
-    def _attention(self, Z, mask):
-        Q, K, V = self._heads(Z)
+change(_Base._scores, "ScaledByD", "the scores are divided by the root of D instead of D/H", "concept",
+       ("Q.shape[-1]", "Q.shape[-1] * self.H"))
+change(_Base._scores, "Unscaled", "the scores are not divided at all", "concept",
+       ("K.mT / math.sqrt(Q.shape[-1])", "K.mT"))
+change(_Base._attention, "ScaledTwice",
+       "the queries are divided by the root of D/H, and scaled_dot_product_attention divides once more", "concept",
+       ("Y = self._weights(self._scores(Q, K), mask) @ V", """
         mask = None if mask is None else mask.unsqueeze(1)
-        Y = F.scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)
-        return self.W_O(Y.transpose(1, 2).flatten(2))
-
-
-@wrong("the mask has the opposite polarity: keys with True are forbidden", kind="concept")
-class MaskInverted(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(mask.unsqueeze(1), torch.finfo(scores.dtype).min)
-        return scores.softmax(-1)
+        Y = F.scaled_dot_product_attention(Q / math.sqrt(Q.shape[-1]), K, V, mask)"""))
+change(_Base._weights, "MaskInverted", "the mask has the opposite polarity: keys with True are forbidden", "concept",
+       ('~mask.unsqueeze(1), float("-inf")', "mask.unsqueeze(1), torch.finfo(scores.dtype).min"))
 
 
 @wrong("the mask is accepted and ignored", kind="concept")
@@ -438,21 +403,15 @@ class MaskIgnored(_Base):
         return scores.softmax(-1)
 
 
-@wrong("without a mask the attention is causal instead of open to all keys", kind="concept")
-class CausalWithoutMask(_Base):
-    def forward(self, X, mask=None):
+change(_PlainForward, "CausalWithoutMask",
+       "without a mask the attention is causal instead of open to all keys", "concept",
+       before("return", """
         if mask is None:
             N = X.shape[1]
-            mask = torch.ones(N, N, dtype=torch.bool, device=X.device).tril().expand(X.shape[0], N, N)
-        return super().forward(X, mask)
-
-
-@wrong("the mask is transposed: its rows are taken for keys and its columns for queries", kind="concept")
-class MaskTransposed(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.mT.unsqueeze(1), torch.finfo(scores.dtype).min)
-        return scores.softmax(-1)
+            mask = torch.ones(N, N, dtype=torch.bool, device=X.device).tril().expand(X.shape[0], N, N)"""))
+change(_Base._weights, "MaskTransposed",
+       "the mask is transposed: its rows are taken for keys and its columns for queries", "concept",
+       ('~mask.unsqueeze(1), float("-inf")', "~mask.mT.unsqueeze(1), torch.finfo(scores.dtype).min"))
 
 
 @wrong("each token may always attend to itself, also where the mask forbids it", kind="concept")
@@ -472,12 +431,8 @@ class CausalBesideMask(_Base):
             mask is not None) else scores.softmax(-1)
 
 
-@wrong("the softmax runs over the queries instead of the keys", kind="concept")
-class SoftmaxOverQueries(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(1), torch.finfo(scores.dtype).min)
-        return scores.softmax(-2)
+change(_Base._weights, "SoftmaxOverQueries", "the softmax runs over the queries instead of the keys", "concept",
+       ('float("-inf")', "torch.finfo(scores.dtype).min"), (".softmax(-1)", ".softmax(-2)"))
 
 
 @wrong("the mask multiplies the weights after the softmax over all keys, and they are not normalised again",
@@ -488,12 +443,9 @@ class MaskAfterSoftmax(_Base):
         return weights if mask is None else weights * mask.unsqueeze(1)
 
 
-@wrong("forbidden scores are set to 0 before the softmax instead of minus infinity", kind="concept")
-class MaskedWithZero(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(1), 0)
-        return scores.softmax(-1)
+change(_Base._weights, "MaskedWithZero",
+       "forbidden scores are set to 0 before the softmax instead of minus infinity", "concept",
+       ('float("-inf")', "0"))
 
 
 @wrong("the thirds of W_QKV are taken as keys, queries, values instead of queries, keys, values", kind="concept")
@@ -517,12 +469,9 @@ class EveryHthColumn(_Base):
         return [part.unflatten(-1, (-1, self.H)).permute(0, 3, 1, 2) for part in self.W_QKV(Z).chunk(3, dim=-1)]
 
 
-@wrong("[B, H, N, D/H] is reshaped to [B, N, D] without moving the heads back behind the positions", kind="concept")
-class JoinedWithoutTranspose(_Base):
-    def _attention(self, Z, mask):
-        Q, K, V = self._heads(Z)
-        Y = self._weights(self._scores(Q, K), mask) @ V
-        return self.W_O(Y.reshape(Z.shape))
+change(_Base._attention, "JoinedWithoutTranspose",
+       "[B, H, N, D/H] is reshaped to [B, N, D] without moving the heads back behind the positions", "concept",
+       ("Y.transpose(1, 2).flatten(2)", "Y.reshape(Z.shape)"))
 
 
 @wrong("[B, N, D] is reshaped directly to [B, H, N, D/H] without first cutting the last axis and exchanging two axes; "
@@ -544,34 +493,24 @@ class WithoutOutputProjection(_Base):
         return (self._weights(self._scores(Q, K), mask) @ V).transpose(1, 2).flatten(2)
 
 
-@wrong("the GELU is its approximation by tanh instead of the exact one", kind="concept")
-class TanhGelu(_Base):
-    def _mlp(self, Z):
-        return self.W_out(F.gelu(self.W_in(Z), approximate="tanh"))
+change(_Base._mlp, "TanhGelu", "the GELU is its approximation by tanh instead of the exact one", "concept",
+       ("self.W_in(Z)", 'self.W_in(Z), approximate="tanh"'))
+change(_Base._mlp, "Relu", "ReLU in the place of GELU", "concept",
+       ("F.gelu", "F.relu"))
+change(_Base._mlp, "LinearMLP", "the MLP has no activation function", "concept",
+       ("F.gelu(self.W_in(Z))", "self.W_in(Z)"))
+change(_Base._mlp, "SecondGelu", "a second GELU acts on the result of W_out", "concept",
+       ("self.W_out(F.gelu(self.W_in(Z)))", "F.gelu(self.W_out(F.gelu(self.W_in(Z))))"))
 
 
-@wrong("ReLU in the place of GELU", kind="concept")
-class Relu(_Base):
-    def _mlp(self, Z):
-        return self.W_out(F.relu(self.W_in(Z)))
-
-
-@wrong("the MLP has no activation function", kind="concept")
-class LinearMLP(_Base):
-    def _mlp(self, Z):
-        return self.W_out(self.W_in(Z))
-
-
-@wrong("a second GELU acts on the result of W_out", kind="concept")
-class SecondGelu(_Base):
-    def _mlp(self, Z):
-        return F.gelu(self.W_out(F.gelu(self.W_in(Z))))
-
-
-@wrong("H is ignored: there is one head of width D, with the scale of that width", kind="concept")
-class OneHead(_Base):
+# Right, and not registered: answers below are changes of it.
+class _PlainInit(_Base):
     def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, 1, D_F, norm_first)
+        super().__init__(D, H, D_F, norm_first)
+
+
+change(_PlainInit, "OneHead", "H is ignored: there is one head of width D, with the scale of that width", "concept",
+       (".__init__(D, H, D_F, norm_first)", ".__init__(D, 1, D_F, norm_first)"))
 
 
 @wrong("attention runs over the sequences of the batch at each position instead of over the positions of each "
@@ -581,19 +520,11 @@ class AttentionOverBatch(_Base):
         return super()._attention(Z.transpose(0, 1), None).transpose(0, 1)
 
 
-@wrong("the softmax runs over the heads instead of the keys", kind="concept")
-class SoftmaxOverHeads(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(1), torch.finfo(scores.dtype).min)
-        return scores.softmax(1)
-
-
-@wrong("the weighted sums are of the keys instead of the values, so the third third of W_QKV is unused", kind="concept")
-class KeysAsValues(_Base):
-    def _heads(self, Z):
-        Q, K, _ = super()._heads(Z)
-        return Q, K, K
+change(_Base._weights, "SoftmaxOverHeads", "the softmax runs over the heads instead of the keys", "concept",
+       ('float("-inf")', "torch.finfo(scores.dtype).min"), (".softmax(-1)", ".softmax(1)"))
+change(KeysFirst, "KeysAsValues",
+       "the weighted sums are of the keys instead of the values, so the third third of W_QKV is unused", "concept",
+       ("K, Q, V", "Q, K, _"), ("Q, K, V", "Q, K, K"))
 
 
 # ------------------------------------------------------------------------------------------------ wrong: two mistakes
@@ -622,26 +553,15 @@ class TanhAndNormOnTheStream(_Base):
         return Z + self._mlp(Z)
 
 
-@wrong("two mistakes: the mask has the opposite polarity, and it is filled with -1e4 instead of minus infinity",
-       kind="concept")
-class InvertedAndFinite(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(mask.unsqueeze(1), -1e4)
-        return scores.softmax(-1)
-
-
-@wrong("two mistakes: norm_1 stands in both places (norm_2 is unused), and X.view(B * N, D) fails for inputs that are "
-       "no contiguous block", kind="concept")
-class FirstNormTwiceAndView(_Base):
-    def forward(self, X, mask=None):
+change(_Base._weights, "InvertedAndFinite", "two mistakes: the mask has the opposite polarity, and it is filled with "
+       "-1e4 instead of minus infinity", "concept",
+       ('~mask.unsqueeze(1), float("-inf")', "mask.unsqueeze(1), -1e4"))
+change(_Base.forward, "FirstNormTwiceAndView", "two mistakes: norm_1 stands in both places (norm_2 is unused), and "
+       "X.view(B * N, D) fails for inputs that are no contiguous block", "concept",
+       before("if", """
         B, N, D = X.shape
-        X = X.view(B * N, D).view(B, N, D)
-        if self.norm_first:
-            X = X + self._attention(self.norm_1(X), mask)
-            return X + self._mlp(self.norm_1(X))
-        X = self.norm_1(X + self._attention(X, mask))
-        return self.norm_1(X + self._mlp(X))
+        X = X.view(B * N, D).view(B, N, D)"""),
+       (".norm_2(X)", ".norm_1(X)"), (".norm_2(X + self._mlp(X))", ".norm_1(X + self._mlp(X))"))
 
 
 @wrong("two mistakes: the heads are not moved back behind the positions before they are joined, and W_O has no bias",
@@ -671,11 +591,8 @@ class NoResidualAndDetached(_Base):
 # ------------------------------------------------------------------------------------------------------ wrong: module
 
 
-@wrong("W_QKV has no bias", kind="module")
-class NoBiasInQKV(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
-        self.W_QKV = nn.Linear(D, 3 * D, bias=False)
+change(_PlainInit, "NoBiasInQKV", "W_QKV has no bias", "module",
+       after("super().__init__(D, H, D_F, norm_first)", "self.W_QKV = nn.Linear(D, 3 * D, bias=False)"))
 
 
 @wrong("three layers W_Q, W_K and W_V in the place of the one layer W_QKV", kind="module")
@@ -689,47 +606,24 @@ class ThreeProjections(_Base):
         return [p(Z).unflatten(-1, (self.H, -1)).transpose(1, 2) for p in (self.W_Q, self.W_K, self.W_V)]
 
 
-@wrong("norm_2 is the same layer object as norm_1, so both norms share weight and bias", kind="module")
-class SharedNorm(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
-        self.norm_2 = self.norm_1
-
-
-@wrong("the norms have eps=1e-12 instead of nn.LayerNorm's default 1e-5", kind="module")
-class OtherEps(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
-        self.norm_1, self.norm_2 = nn.LayerNorm(D, eps=1e-12), nn.LayerNorm(D, eps=1e-12)
-
-
-@wrong("the norms are without weight and bias (elementwise_affine=False)", kind="module")
-class NormsWithoutWeights(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
+change(_PlainInit, "SharedNorm",
+       "norm_2 is the same layer object as norm_1, so both norms share weight and bias", "module",
+       after("super().__init__(D, H, D_F, norm_first)", "self.norm_2 = self.norm_1"))
+change(_PlainInit, "OtherEps", "the norms have eps=1e-12 instead of nn.LayerNorm's default 1e-5", "module",
+       after("super().__init__(D, H, D_F, norm_first)",
+             "self.norm_1, self.norm_2 = nn.LayerNorm(D, eps=1e-12), nn.LayerNorm(D, eps=1e-12)"))
+change(_PlainInit, "NormsWithoutWeights", "the norms are without weight and bias (elementwise_affine=False)", "module",
+       after("super().__init__(D, H, D_F, norm_first)", """
         self.norm_1 = nn.LayerNorm(D, elementwise_affine=False)
-        self.norm_2 = nn.LayerNorm(D, elementwise_affine=False)
-
-
-@wrong("the norms are nn.RMSNorm instead of nn.LayerNorm", kind="module")
-class RMSNorms(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
-        self.norm_1, self.norm_2 = nn.RMSNorm(D, eps=1e-5), nn.RMSNorm(D, eps=1e-5)
-
-
-@left_open("norm_2 begins with weight 0, so that a new post-norm block returns zeros instead of normalised vectors; weights are injected, and no text asks how they begin",
-       kind="module")
-class NormBeginsAtZero(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
-        nn.init.zeros_(self.norm_2.weight)
-
-
-@wrong("D_F is ignored: the hidden width is 4 D", kind="module")
-class OwnWidth(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, 4 * D, norm_first)
+        self.norm_2 = nn.LayerNorm(D, elementwise_affine=False)"""))
+change(_PlainInit, "RMSNorms", "the norms are nn.RMSNorm instead of nn.LayerNorm", "module",
+       after("super().__init__(D, H, D_F, norm_first)",
+             "self.norm_1, self.norm_2 = nn.RMSNorm(D, eps=1e-5), nn.RMSNorm(D, eps=1e-5)"))
+change(_PlainInit, "NormBeginsAtZero", "norm_2 begins with weight 0, so that a new post-norm block returns zeros "
+       "instead of normalised vectors; weights are injected, and no text asks how they begin", "module",
+       after("super().__init__(D, H, D_F, norm_first)", "nn.init.zeros_(self.norm_2.weight)"), verdict="open")
+change(_PlainInit, "OwnWidth", "D_F is ignored: the hidden width is 4 D", "module",
+       (".__init__(D, H, D_F, norm_first)", ".__init__(D, H, 4 * D, norm_first)"))
 
 
 @wrong("learned factors for both sublayers' results (LayerScale, first 1): parameters that the text does not have",
@@ -752,12 +646,10 @@ class DropoutOnWeights(_Base):
         return F.dropout(super()._weights(scores, mask), 0.5, self.training)
 
 
-@wrong("scaled_dot_product_attention is given dropout_p=0.1 in both modes, so results are random", kind="module")
-class DropoutAlways(_Base):
-    def _attention(self, Z, mask):
-        Q, K, V = self._heads(Z)
-        Y = F.scaled_dot_product_attention(Q, K, V, None if mask is None else mask[:, None], dropout_p=0.1)
-        return self.W_O(Y.transpose(1, 2).flatten(2))
+change(_Base._attention, "DropoutAlways",
+       "scaled_dot_product_attention is given dropout_p=0.1 in both modes, so results are random", "module",
+       ("Y = self._weights(self._scores(Q, K), mask) @ V",
+        "Y = F.scaled_dot_product_attention(Q, K, V, None if mask is None else mask[:, None], dropout_p=0.1)"))
 
 
 @wrong("in training mode the MLP's result is halved (a survival probability of 0.5), in eval mode it is not",
@@ -814,22 +706,13 @@ class ForbiddenBlock(_Base):
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("forbidden scores are set to -1e4 instead of minus infinity: where the allowed scores are far below that, the "
-       "forbidden keys win", kind="numerics")
-class FiniteFill(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(1), -1e4)
-        return scores.softmax(-1)
-
-
-@wrong("20 is subtracted from forbidden scores instead of setting them to minus infinity, so that forbidden keys keep "
-       "some weight", kind="numerics")
-class SmallPenalty(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores - 20.0 * (~mask.unsqueeze(1)).to(scores.dtype)
-        return scores.softmax(-1)
+change(_Base._weights, "FiniteFill", "forbidden scores are set to -1e4 instead of minus infinity: where the allowed "
+       "scores are far below that, the forbidden keys win", "numerics",
+       ('float("-inf")', "-1e4"))
+change(_Base._weights, "SmallPenalty", "20 is subtracted from forbidden scores instead of setting them to minus "
+       "infinity, so that forbidden keys keep some weight", "numerics",
+       ('scores.masked_fill(~mask.unsqueeze(1), float("-inf"))',
+        "scores - 20.0 * (~mask.unsqueeze(1)).to(scores.dtype)"))
 
 
 @wrong("softmax as exp over the sum of exp without subtracting the maximum: scores in the hundreds overflow",
@@ -842,14 +725,11 @@ class SoftmaxWithoutMaximum(_Base):
         return powers / powers.sum(-1, keepdim=True)
 
 
-@wrong("the maximum that is subtracted in the softmax is that of the whole tensor of scores: rows with much smaller "
-       "scores become 0/0", kind="numerics")
-class MaximumOfAll(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(1), -math.inf)
-        powers = torch.exp(scores - scores.detach().max())
-        return powers / powers.sum(-1, keepdim=True)
+change(SoftmaxByHand, "MaximumOfAll", "the maximum that is subtracted in the softmax is that of the whole tensor of "
+       "scores: rows with much smaller scores become 0/0", "numerics",
+       (".masked_fill(mask.unsqueeze(-3) == False, -torch.inf)  # noqa: E712",
+        ".masked_fill(~mask.unsqueeze(1), -math.inf)"),
+       (".amax(-1, keepdim=True)", ".max()"))
 
 
 @wrong("the maximum that is subtracted in the softmax includes forbidden keys: where one of these has by far the "
@@ -862,10 +742,8 @@ class MaximumOfForbidden(_Base):
         return powers / powers.sum(-1, keepdim=True)
 
 
-@wrong("scores are clamped to [-30, 30] before the softmax", kind="numerics")
-class ClampedScores(_Base):
-    def _scores(self, Q, K):
-        return super()._scores(Q, K).clamp(-30, 30)
+change(_Base._scores, "ClampedScores", "scores are clamped to [-30, 30] before the softmax", "numerics",
+       ("return Q @ K.mT / math.sqrt(Q.shape[-1])", "return super()._scores(Q, K).clamp(-30, 30)"))
 
 
 @right("the softmax is computed in float32 and converted back: float64 loses its digits, and scores beyond float32's range give NaN")
@@ -883,13 +761,11 @@ class SmallWeightsDropped(_Base):
         return torch.where(weights < 1e-3, torch.zeros_like(weights), weights)
 
 
-@wrong("1e-4 is added to the denominator of the softmax, so that weights do not sum to 1", kind="numerics")
-class AddedToTheDenominator(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(~mask.unsqueeze(1), -math.inf)
-        powers = torch.exp(scores - scores.detach().amax(-1, keepdim=True))
-        return powers / (powers.sum(-1, keepdim=True) + 1e-4)
+change(SoftmaxByHand, "AddedToTheDenominator",
+       "1e-4 is added to the denominator of the softmax, so that weights do not sum to 1", "numerics",
+       (".masked_fill(mask.unsqueeze(-3) == False, -torch.inf)  # noqa: E712",
+        ".masked_fill(~mask.unsqueeze(1), -math.inf)"),
+       ("powers.sum(-1, keepdim=True)", "(powers.sum(-1, keepdim=True) + 1e-4)"))
 
 
 @wrong("the norms compute the variance as the mean of squares less the square of the mean, which cancels where "
@@ -967,21 +843,15 @@ class FirstMaskForAll(_Base):
         return super()._weights(scores, None if mask is None else mask[:1])
 
 
-@wrong("the mask is squeezed without an axis: where N = 1 and B > 1 all its axes but the batch are lost, the weights "
-       "get the shape [B, H, 1, B], and the call fails", kind="layout")
-class MaskSqueezed(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            mask = mask.squeeze()
-            mask = mask.unsqueeze(1) if mask.dim() == 3 else mask
-            scores = scores.masked_fill(~mask, -math.inf)
-        return scores.softmax(-1)
-
-
-@wrong("squeeze() without an axis on the result removes every axis of size 1", kind="layout")
-class ResultSqueezed(_Base):
-    def forward(self, X, mask=None):
-        return super().forward(X, mask).squeeze()
+change(_Base._weights, "MaskSqueezed", "the mask is squeezed without an axis: where N = 1 and B > 1 all its axes but "
+       "the batch are lost, the weights get the shape [B, H, 1, B], and the call fails", "layout",
+       before("scores =", """
+        mask = mask.squeeze()
+        mask = mask.unsqueeze(1) if mask.dim() == 3 else mask"""),
+       ('~mask.unsqueeze(1), float("-inf")', "~mask, -math.inf"))
+change(_PlainForward, "ResultSqueezed",
+       "squeeze() without an axis on the result removes every axis of size 1", "layout",
+       ("super().forward(X, mask)", "super().forward(X, mask).squeeze()"))
 
 
 @wrong("a head's columns go from h H to (h + 1) H instead of from h D/H to (h + 1) D/H: right only where H = D/H, "
@@ -997,13 +867,10 @@ class HTakenForWidth(_Base):
         return self.W_O(torch.cat(heads, dim=-1))
 
 
-@wrong("only the first 128 keys of a sequence are used", kind="shape")
-class FirstKeysOnly(_Base):
-    def _attention(self, Z, mask):
-        Q, K, V = self._heads(Z)
+change(_Base._attention, "FirstKeysOnly", "only the first 128 keys of a sequence are used", "shape",
+       ("Y = self._weights(self._scores(Q, K), mask) @ V", """
         mask = None if mask is None else mask[..., :128]
-        Y = self._weights(self._scores(Q, K[:, :, :128]), mask) @ V[:, :, :128]
-        return self.W_O(Y.transpose(1, 2).flatten(2))
+        Y = self._weights(self._scores(Q, K[:, :, :128]), mask) @ V[:, :, :128]"""))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: gradient
@@ -1025,18 +892,9 @@ class DetachedStream(_Base):
         return X.detach() + self._mlp(self.norm_2(X))
 
 
-@wrong("mean and variance of the norms are detached, so their part of the gradient is missing", kind="gradient")
-class DetachedStatistics(_Base):
-    def _normed(self, X, layer):
-        variance, mean = torch.var_mean(X.detach(), dim=-1, correction=0, keepdim=True)
-        return (X - mean) / torch.sqrt(variance + layer.eps) * layer.weight + layer.bias
-
-    def forward(self, X, mask=None):
-        if self.norm_first:
-            X = X + self._attention(self._normed(X, self.norm_1), mask)
-            return X + self._mlp(self._normed(X, self.norm_2))
-        X = self._normed(X + self._attention(X, mask), self.norm_1)
-        return self._normed(X + self._mlp(X), self.norm_2)
+change(UnbiasedVariance, "DetachedStatistics",
+       "mean and variance of the norms are detached, so their part of the gradient is missing", "gradient",
+       ("X, dim=-1", "X.detach(), dim=-1, correction=0"))
 
 
 @wrong("the attention is computed under no_grad: W_QKV, W_O and, in pre-norm, norm_1 get no gradient, "
@@ -1062,30 +920,22 @@ class QueriesFromDetached(_Base):
         return Q, K, V
 
 
-@wrong("X is rebuilt by torch.tensor from its numbers, so that no gradient reaches it", kind="gradient")
-class InputRebuilt(_Base):
-    def forward(self, X, mask=None):
-        return super().forward(torch.tensor(X.tolist(), dtype=X.dtype, device=X.device), mask)
-
-
-@wrong("the constructor freezes both norms (requires_grad=False), so that their weights and biases are never learned",
-       kind="gradient")
-class FrozenNorms(_Base):
-    def __init__(self, D, H, D_F, norm_first):
-        super().__init__(D, H, D_F, norm_first)
+change(_PlainForward, "InputRebuilt",
+       "X is rebuilt by torch.tensor from its numbers, so that no gradient reaches it", "gradient",
+       (".forward(X, mask)", ".forward(torch.tensor(X.tolist(), dtype=X.dtype, device=X.device), mask)"))
+change(_PlainInit, "FrozenNorms", "the constructor freezes both norms (requires_grad=False), so that their weights and "
+       "biases are never learned", "gradient",
+       after("super().__init__(D, H, D_F, norm_first)", """
         self.norm_1.requires_grad_(False)
-        self.norm_2.requires_grad_(False)
+        self.norm_2.requires_grad_(False)"""))
 
 
 # --------------------------------------------------------------------------------------------------- wrong: interface
 
 
-@wrong("the mask is inverted in place, so that it comes back changed", kind="interface")
-class MaskInvertedInPlace(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            scores = scores.masked_fill(mask.logical_not_().unsqueeze(1), -math.inf)
-        return scores.softmax(-1)
+change(_Base._weights, "MaskInvertedInPlace",
+       "the mask is inverted in place, so that it comes back changed", "interface",
+       ('~mask.unsqueeze(1), float("-inf")', "mask.logical_not_().unsqueeze(1), -math.inf"))
 
 
 @wrong("pre-norm: X_new is written over X through .data, so that X comes back changed, and gradients that need the "
@@ -1125,16 +975,10 @@ class KeysKept(_Base):
         return Q, *self._kept
 
 
-@wrong("the mask has no default: a call with X alone fails", kind="interface")
-class MaskWithoutDefault(_Base):
-    def forward(self, X, mask):
-        return super().forward(X, mask)
-
-
-@wrong("mask=None is not handled: a call without a mask fails", kind="interface")
-class NoneNotHandled(_Base):
-    def _weights(self, scores, mask):
-        return scores.masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)
+change(_PlainForward, "MaskWithoutDefault", "the mask has no default: a call with X alone fails", "interface",
+       ("mask=None", "mask"))
+change(MaskIgnored, "NoneNotHandled", "mask=None is not handled: a call without a mask fails", "interface",
+       (".softmax(-1)", ".masked_fill(~mask.unsqueeze(1), -math.inf).softmax(-1)"))
 
 
 @right("the second argument of forward is called attn_mask, so that mask=... by name fails")
@@ -1149,10 +993,9 @@ class OtherConstructorNames(_Base):
         super().__init__(d_model, n_heads, d_ff, pre_norm)
 
 
-@wrong("the constructor takes D_F before H, so that arguments by position are exchanged", kind="interface")
-class ConstructorOrder(_Base):
-    def __init__(self, D, D_F, H, norm_first):
-        super().__init__(D, H, D_F, norm_first)
+change(_PlainInit, "ConstructorOrder",
+       "the constructor takes D_F before H, so that arguments by position are exchanged", "interface",
+       ("self, D, H, D_F", "self, D, D_F, H"))
 
 
 @wrong("forward returns a pair, X_new and the attention weights, instead of X_new", kind="interface")
@@ -1162,15 +1005,12 @@ class Pair(_Base):
         return super().forward(X, mask), weights
 
 
-@wrong("the mask becomes an additive one made by torch.zeros without dtype and device: float32 weights meet bfloat16 "
-       "values, which fails, and so do inputs on another device", kind="interface")
-class AdditiveWithoutType(_Base):
-    def _weights(self, scores, mask):
-        if mask is not None:
-            penalty = torch.zeros(mask.shape)
-            penalty[~mask] = -math.inf
-            scores = scores + penalty.unsqueeze(1)
-        return scores.softmax(-1)
+change(_Base._weights, "AdditiveWithoutType", "the mask becomes an additive one made by torch.zeros without dtype and "
+       "device: float32 weights meet bfloat16 values, which fails, and so do inputs on another device", "interface",
+       ('scores = scores.masked_fill(~mask.unsqueeze(1), float("-inf"))', """
+        penalty = torch.zeros(mask.shape)
+        penalty[~mask] = -math.inf
+        scores = scores + penalty.unsqueeze(1)"""))
 
 
 @wrong("scaled_dot_product_attention gets the mask as numbers 0 and 1, which are added to the scores instead of "
@@ -1182,10 +1022,8 @@ class MaskAsNumbers(_Base):
         return self.W_O(F.scaled_dot_product_attention(Q, K, V, mask).transpose(1, 2).flatten(2))
 
 
-@wrong("the result is returned in float32 whatever the type of X", kind="interface")
-class FloatResult(_Base):
-    def forward(self, X, mask=None):
-        return super().forward(X, mask).float()
+change(_PlainForward, "FloatResult", "the result is returned in float32 whatever the type of X", "interface",
+       ("super().forward(X, mask)", "super().forward(X, mask).float()"))
 
 
 # -------------------------------------------------------------------------------------------------------- wrong: edge
@@ -1206,10 +1044,8 @@ class NoAttentionForOneToken(_Base):
         return torch.zeros_like(Z) if Z.shape[1] == 1 else super()._attention(Z, mask)
 
 
-@wrong("post-norm: the mask is forgotten; only pre-norm uses it", kind="concept")
-class MaskInPreNormOnly(_Base):
-    def _weights(self, scores, mask):
-        return super()._weights(scores, mask if self.norm_first else None)
+change(MaskIgnored, "MaskInPreNormOnly", "post-norm: the mask is forgotten; only pre-norm uses it", "concept",
+       ("scores.softmax(-1)", "super()._weights(scores, mask if self.norm_first else None)"))
 
 
 @wrong("a loop over the heads adds the bias of W_O once for each head, H times instead of once", kind="concept")

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from answers import right, wrong
+from answers import after, before, change, right, wrong
 
 
 def _layer(D, H, D_F, **settings):
@@ -191,28 +191,16 @@ class ByMask(_Base):
 # -------------------- wrong: misunderstandings
 
 
-@wrong("the mean is taken over all tokens, so the class token counts too", kind="concept")
-class MeanWithClassToken(_Base):
-    def pool(self, Y):
-        return Y.mean(1) if self.mean_pooling else Y[:, 0]
-
-
-@wrong("the sum of the patches is divided by N + 1 instead of N", kind="concept")
-class DividedByAllTokens(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].sum(1) / Y.shape[1] if self.mean_pooling else Y[:, 0]
-
-
-@wrong("without mean pooling the logits come from the last token instead of the class token", kind="concept")
-class LastToken(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].mean(1) if self.mean_pooling else Y[:, -1]
-
-
-@wrong("the mean leaves out the last patch and takes in the class token: Y[:, :-1]", kind="concept")
-class MeanWithoutTheLast(_Base):
-    def pool(self, Y):
-        return Y[:, :-1].mean(1) if self.mean_pooling else Y[:, 0]
+change(_Base.pool, "MeanWithClassToken", "the mean is taken over all tokens, so the class token counts too", "concept",
+       ("Y[:, 1:].mean(dim=1)", "Y.mean(1)"))
+change(_Base.pool, "DividedByAllTokens", "the sum of the patches is divided by N + 1 instead of N", "concept",
+       (".mean(dim=1)", ".sum(1) / Y.shape[1]"))
+change(_Base.pool, "LastToken",
+       "without mean pooling the logits come from the last token instead of the class token", "concept",
+       ("dim=1", "1"), ("Y[:, 0]", "Y[:, -1]"))
+change(_Base.pool, "MeanWithoutTheLast",
+       "the mean leaves out the last patch and takes in the class token: Y[:, :-1]", "concept",
+       ("Y[:, 1:].mean(dim=1)", "Y[:, :-1].mean(1)"))
 
 
 @wrong("the two poolings are exchanged: mean_pooling=True takes the class token", kind="concept")
@@ -221,57 +209,25 @@ class PoolingsExchanged(_Base):
         return Y[:, 0] if self.mean_pooling else Y[:, 1:].mean(1)
 
 
-@wrong("the norm comes after the mean instead of before it: the norm of a mean", kind="concept")
-class NormOfMean(_Base):
-    def forward(self, X):
+change(_Base.forward, "NormOfMean", "the norm comes after the mean instead of before it: the norm of a mean", "concept",
+       before("return", """
         for block in self.blocks:
-            X = block(X)
-        return self.head(self.norm(self.pool(X)))
-
-
-@wrong("the norm after the last block is made but not applied", kind="concept")
-class NormForgotten(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = block(X)
-        return X
-
-
-@wrong("the norm is applied before the first block instead of after the last", kind="concept")
-class NormInFront(_Base):
-    def encode(self, X):
-        X = self.norm(X)
-        for block in self.blocks:
-            X = block(X)
-        return X
-
-
-@wrong("the norm is applied after every block, not only after the last", kind="concept")
-class NormAfterEachBlock(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = self.norm(block(X))
-        return X
-
-
-@wrong("the norm is applied only where the class token is pooled; the mean is taken of the raw stream", kind="concept")
-class NormForClassTokenOnly(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = block(X)
-        return X if self.mean_pooling else self.norm(X)
-
-
-@wrong("the blocks are post-norm: norm_first is left at its default", kind="module")
-class PostNorm(_Base):
-    def make_block(self, D, H, D_F):
-        return nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, activation="gelu", batch_first=True)
-
-
-@wrong("the blocks use relu: activation is left at its default", kind="module")
-class Relu(_Base):
-    def make_block(self, D, H, D_F):
-        return nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, batch_first=True, norm_first=True)
+            X = block(X)"""),
+       (".pool(self.encode(X))", ".norm(self.pool(X))"))
+change(_Base.encode, "NormForgotten", "the norm after the last block is made but not applied", "concept",
+       ("self.norm(X)", "X"))
+change(_Base.encode, "NormInFront", "the norm is applied before the first block instead of after the last", "concept",
+       before("for", "X = self.norm(X)"), ("self.norm(X)", "X"))
+change(_Base.encode, "NormAfterEachBlock", "the norm is applied after every block, not only after the last", "concept",
+       ("block(X)", "self.norm(block(X))"), ("self.norm(X)", "X"))
+change(_Base.encode, "NormForClassTokenOnly",
+       "the norm is applied only where the class token is pooled; the mean is taken of the raw stream", "concept",
+       ("self.norm(X)", "X if self.mean_pooling else self.norm(X)"))
+change(_Base.make_block, "PostNorm", "the blocks are post-norm: norm_first is left at its default", "module",
+       ("_layer(D, H, D_F)",
+        'nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, activation="gelu", batch_first=True)'))
+change(_Base.make_block, "Relu", "the blocks use relu: activation is left at its default", "module",
+       ("_layer(D, H, D_F)", "nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, batch_first=True, norm_first=True)"))
 
 
 @wrong("dropout is left at its default of 0.1: in training mode the results are random", kind="module")
@@ -280,63 +236,34 @@ class DropoutLeft(_Base):
         return nn.TransformerEncoderLayer(D, H, D_F, activation="gelu", batch_first=True, norm_first=True)
 
 
-@wrong("batch_first is left at False: the images attend to each other and the tokens do not", kind="module")
-class BatchSecond(_Base):
-    def make_block(self, D, H, D_F):
-        return nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, activation="gelu", norm_first=True)
+change(_Base.make_block, "BatchSecond",
+       "batch_first is left at False: the images attend to each other and the tokens do not", "module",
+       ("_layer(D, H, D_F)", 'nn.TransformerEncoderLayer(D, H, D_F, dropout=0.0, activation="gelu", norm_first=True)'))
 
 
-@wrong("one block stands depth times in the list, so all blocks share their weights", kind="module")
-class OneBlockShared(_Base):
+# Right, and not registered: answers below are changes of it.
+class _Plain(_Base):
     def __init__(self, D, H, D_F, depth, classes, mean_pooling):
         super().__init__(D, H, D_F, depth, classes, mean_pooling)
-        self.blocks = nn.ModuleList([_layer(D, H, D_F)] * depth)
 
 
-@wrong("only the first block is used, and it is applied depth times", kind="concept")
-class FirstBlockRepeated(_Base):
-    def encode(self, X):
-        for _ in self.blocks:
-            X = self.blocks[0](X)
-        return self.norm(X)
-
-
-@wrong("the last block is left out of the loop", kind="concept")
-class LastBlockLeftOut(_Base):
-    def encode(self, X):
-        for i in range(len(self.blocks) - 1):
-            X = self.blocks[i](X)
-        return self.norm(X)
-
-
-@wrong("the blocks are applied from the last to the first", kind="concept")
-class BlocksReversed(_Base):
-    def encode(self, X):
-        for block in reversed(self.blocks):
-            X = block(X)
-        return self.norm(X)
-
-
-@wrong("every block gets X itself, and only the last one's result is used", kind="concept")
-class EveryBlockGetsTheInput(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            Y = block(X)
-        return self.norm(Y)
-
-
-@wrong("a second residual connection runs around every block", kind="concept")
-class SecondResidual(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = X + block(X)
-        return self.norm(X)
-
-
-@wrong("returns probabilities: a softmax over the classes follows the head", kind="concept")
-class Softmax(_Base):
-    def forward(self, X):
-        return super().forward(X).softmax(-1)
+change(_Plain, "OneBlockShared",
+       "one block stands depth times in the list, so all blocks share their weights", "module",
+       after("super().__init__(D, H, D_F, depth, classes, mean_pooling)",
+             "self.blocks = nn.ModuleList([_layer(D, H, D_F)] * depth)"))
+change(_Base.encode, "FirstBlockRepeated", "only the first block is used, and it is applied depth times", "concept",
+       ("for block", "for _"), ("block(X)", "self.blocks[0](X)"))
+change(_Base.encode, "LastBlockLeftOut", "the last block is left out of the loop", "concept",
+       ("block in self.blocks", "i in range(len(self.blocks) - 1)"), ("block(X)", "self.blocks[i](X)"))
+change(_Base.encode, "BlocksReversed", "the blocks are applied from the last to the first", "concept",
+       ("self.blocks", "reversed(self.blocks)"))
+change(_Base.encode, "EveryBlockGetsTheInput",
+       "every block gets X itself, and only the last one's result is used", "concept",
+       ("X = block(X)", "Y = block(X)"), (".norm(X)", ".norm(Y)"))
+change(_Base.encode, "SecondResidual", "a second residual connection runs around every block", "concept",
+       ("block(X)", "X + block(X)"))
+change(_Base.forward, "Softmax", "returns probabilities: a softmax over the classes follows the head", "concept",
+       ("return self.head(self.pool(self.encode(X)))", "return super().forward(X).softmax(-1)"))
 
 
 @wrong("returns log-probabilities: a log_softmax over the classes follows the head", kind="concept")
@@ -351,13 +278,9 @@ class TanhPooler(_Base):
         return torch.tanh(super().pool(Y))
 
 
-@wrong("a causal mask: tokens attend only to themselves and to earlier ones", kind="concept")
-class Causal(_Base):
-    def encode(self, X):
-        later = torch.ones(X.shape[1], X.shape[1], dtype=torch.bool, device=X.device).triu(1)
-        for block in self.blocks:
-            X = block(X, src_mask=later)
-        return self.norm(X)
+change(_Base.encode, "Causal", "a causal mask: tokens attend only to themselves and to earlier ones", "concept",
+       before("for", "later = torch.ones(X.shape[1], X.shape[1], dtype=torch.bool, device=X.device).triu(1)"),
+       ("block(X)", "block(X, src_mask=later)"))
 
 
 @wrong("with mean pooling the class token is removed before the blocks, so the patches cannot attend to it",
@@ -370,34 +293,18 @@ class ClassTokenRemovedFirst(_Base):
         return Y.mean(1) if self.mean_pooling else Y[:, 0]
 
 
-@wrong("with mean pooling the class token's vector is added to the mean of the patches", kind="concept")
-class MeanPlusClassToken(_Base):
-    def pool(self, Y):
-        return Y[:, 0] + Y[:, 1:].mean(1) if self.mean_pooling else Y[:, 0]
-
-
-@wrong("the patches are summed instead of averaged", kind="concept")
-class SumOfPatches(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].sum(1) if self.mean_pooling else Y[:, 0]
-
-
-@wrong("the largest value of each feature over the patches is taken instead of the mean", kind="concept")
-class MaxOfPatches(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].amax(1) if self.mean_pooling else Y[:, 0]
-
-
-@wrong("the mean of the patches runs over the images of the batch as well", kind="concept")
-class MeanOverTheBatch(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].mean((0, 1)).expand(len(Y), -1) if self.mean_pooling else Y[:, 0]
-
-
-@wrong("X is multiplied by the root of D before the blocks", kind="concept")
-class ScaledInput(_Base):
-    def forward(self, X):
-        return super().forward(X * math.sqrt(X.shape[-1]))
+change(_Base.pool, "MeanPlusClassToken",
+       "with mean pooling the class token's vector is added to the mean of the patches", "concept",
+       ("Y[:, 1:].mean(dim=1)", "Y[:, 0] + Y[:, 1:].mean(1)"))
+change(_Base.pool, "SumOfPatches", "the patches are summed instead of averaged", "concept",
+       (".mean(dim=1)", ".sum(1)"))
+change(_Base.pool, "MaxOfPatches",
+       "the largest value of each feature over the patches is taken instead of the mean", "concept",
+       (".mean(dim=1)", ".amax(1)"))
+change(_Base.pool, "MeanOverTheBatch", "the mean of the patches runs over the images of the batch as well", "concept",
+       (".mean(dim=1)", ".mean((0, 1)).expand(len(Y), -1)"))
+change(_Base.forward, "ScaledInput", "X is multiplied by the root of D before the blocks", "concept",
+       ("return self.head(self.pool(self.encode(X)))", "return super().forward(X * math.sqrt(X.shape[-1]))"))
 
 
 # -------------------- wrong: two mistakes
@@ -423,10 +330,9 @@ class PostNormAndSoftmax(_Base):
         return torch.softmax(super().forward(X), dim=-1)
 
 
-@wrong("the poolings are exchanged, and the mean includes the class token", kind="concept")
-class ExchangedAndOverAll(_Base):
-    def pool(self, Y):
-        return Y[:, 0] if self.mean_pooling else Y.mean(1)
+change(_Base.pool, "ExchangedAndOverAll",
+       "the poolings are exchanged, and the mean includes the class token", "concept",
+       ("Y[:, 1:].mean(dim=1)", "Y[:, 0]"), ("Y[:, 0]", "Y.mean(1)"))
 
 
 @wrong("the sum of the patches is divided by N + 1, and the norm acts on it afterwards", kind="concept")
@@ -453,38 +359,20 @@ class SkipsABlockHeadWithoutBias(_Base):
 # -------------------- wrong: layers and settings
 
 
-@wrong("the head has no bias", kind="module")
-class HeadWithoutBias(_Base):
-    def __init__(self, D, H, D_F, depth, classes, mean_pooling):
-        super().__init__(D, H, D_F, depth, classes, mean_pooling)
-        self.head = nn.Linear(D, classes, bias=False)
-
-
-@wrong("the final norm uses ε = 1e-6 instead of nn.LayerNorm's own 1e-5", kind="numerics")
-class OtherEpsilon(_Base):
-    def __init__(self, D, H, D_F, depth, classes, mean_pooling):
-        super().__init__(D, H, D_F, depth, classes, mean_pooling)
-        self.norm = nn.LayerNorm(D, eps=1e-6)
-
-
-@wrong("the norms of the blocks use ε = 1e-6: layer_norm_eps is set", kind="numerics")
-class OtherEpsilonInBlocks(_Base):
-    def make_block(self, D, H, D_F):
-        return _layer(D, H, D_F, layer_norm_eps=1e-6)
-
-
-@wrong("the final norm has no weight and no bias", kind="module")
-class NormWithoutWeights(_Base):
-    def __init__(self, D, H, D_F, depth, classes, mean_pooling):
-        super().__init__(D, H, D_F, depth, classes, mean_pooling)
-        self.norm = nn.LayerNorm(D, elementwise_affine=False)
-
-
-@wrong("the norm is that of the last block, shared with its second norm, and has no weights of its own", kind="module")
-class NormShared(_Base):
-    def __init__(self, D, H, D_F, depth, classes, mean_pooling):
-        super().__init__(D, H, D_F, depth, classes, mean_pooling)
-        self.norm = self.blocks[-1].norm2
+change(_Plain, "HeadWithoutBias", "the head has no bias", "module",
+       after("super().__init__(D, H, D_F, depth, classes, mean_pooling)",
+             "self.head = nn.Linear(D, classes, bias=False)"))
+change(_Plain, "OtherEpsilon", "the final norm uses ε = 1e-6 instead of nn.LayerNorm's own 1e-5", "numerics",
+       after("super().__init__(D, H, D_F, depth, classes, mean_pooling)", "self.norm = nn.LayerNorm(D, eps=1e-6)"))
+change(_Base.make_block, "OtherEpsilonInBlocks",
+       "the norms of the blocks use ε = 1e-6: layer_norm_eps is set", "numerics",
+       ("_layer(D, H, D_F)", "_layer(D, H, D_F, layer_norm_eps=1e-6)"))
+change(_Plain, "NormWithoutWeights", "the final norm has no weight and no bias", "module",
+       after("super().__init__(D, H, D_F, depth, classes, mean_pooling)",
+             "self.norm = nn.LayerNorm(D, elementwise_affine=False)"))
+change(_Plain, "NormShared",
+       "the norm is that of the last block, shared with its second norm, and has no weights of its own", "module",
+       after("super().__init__(D, H, D_F, depth, classes, mean_pooling)", "self.norm = self.blocks[-1].norm2"))
 
 
 @wrong("the blocks are an nn.TransformerEncoder named encoder; there is no ModuleList blocks", kind="module")
@@ -517,34 +405,17 @@ class PlainList(nn.Module):
         return self.head(Y[:, 1:].mean(1) if self.mean_pooling else Y[:, 0])
 
 
-@wrong("D_F is ignored: the MLPs have the hidden width 4·D", kind="module")
-class FourTimesD(_Base):
-    def make_block(self, D, H, D_F):
-        return _layer(D, H, 4 * D)
-
-
-@wrong("H is ignored: every block has a single head", kind="module")
-class OneHead(_Base):
-    def make_block(self, D, H, D_F):
-        return _layer(D, 1, D_F)
-
-
-@wrong("the layers of the blocks have no biases", kind="module")
-class BlocksWithoutBias(_Base):
-    def make_block(self, D, H, D_F):
-        return _layer(D, H, D_F, bias=False)
-
-
-@wrong("gelu is taken in its tanh approximation", kind="numerics")
-class ApproximateGelu(_Base):
-    def make_block(self, D, H, D_F):
-        return _layer(D, H, D_F, activation=nn.GELU(approximate="tanh"))
-
-
-@wrong("there is one block more than depth", kind="module")
-class OneBlockMore(_Base):
-    def __init__(self, D, H, D_F, depth, classes, mean_pooling):
-        super().__init__(D, H, D_F, depth + 1, classes, mean_pooling)
+change(_Base.make_block, "FourTimesD", "D_F is ignored: the MLPs have the hidden width 4·D", "module",
+       ("_layer(D, H, D_F)", "_layer(D, H, 4 * D)"))
+change(_Base.make_block, "OneHead", "H is ignored: every block has a single head", "module",
+       ("_layer(D, H, D_F)", "_layer(D, 1, D_F)"))
+change(_Base.make_block, "BlocksWithoutBias", "the layers of the blocks have no biases", "module",
+       ("_layer(D, H, D_F)", "_layer(D, H, D_F, bias=False)"))
+change(_Base.make_block, "ApproximateGelu", "gelu is taken in its tanh approximation", "numerics",
+       ("_layer(D, H, D_F)", '_layer(D, H, D_F, activation=nn.GELU(approximate="tanh"))'))
+change(_Plain, "OneBlockMore", "there is one block more than depth", "module",
+       (".__init__(D, H, D_F, depth, classes, mean_pooling)",
+        ".__init__(D, H, D_F, depth + 1, classes, mean_pooling)"))
 
 
 @wrong("the model has a class token of its own, which is put in front of X as a further token", kind="module")
@@ -574,49 +445,31 @@ class DropoutBeforeHead(_Base):
         return F.dropout(super().pool(Y), 0.1, self.training)
 
 
-@wrong("in training mode the last block is skipped (as if dropped by stochastic depth) when depth is over 1",
-       kind="module")
-class BlockDroppedInTraining(_Base):
-    def encode(self, X):
-        for i, block in enumerate(self.blocks):
-            if i == 0 or i < len(self.blocks) - 1 or not self.training:
-                X = block(X)
-        return self.norm(X)
+change(_Base.encode, "BlockDroppedInTraining",
+       "in training mode the last block is skipped (as if dropped by stochastic depth) when depth is over 1", "module",
+       ("for block in self.blocks:", "for i, block in enumerate(self.blocks):"),
+       ("X = block(X)", """
+        if i == 0 or i < len(self.blocks) - 1 or not self.training:
+            X = block(X)"""))
 
 
 # -------------------- wrong: shapes, layout, edges
 
 
-@wrong("squeeze() on the logits removes the batch axis of a single image and the axis of a single class", kind="layout")
-class LogitsSqueezed(_Base):
-    def forward(self, X):
-        return super().forward(X).squeeze()
-
-
-@wrong("X.squeeze(0): a batch of one image loses its axis, and pooling then takes the wrong axis", kind="layout")
-class InputSqueezed(_Base):
-    def forward(self, X):
-        return super().forward(X.squeeze(0))
-
-
-@wrong("the class token is kept as a sequence of one token: the logits are [B, 1, classes]", kind="shape")
-class TokenAxisKept(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].mean(1) if self.mean_pooling else Y[:, :1]
-
-
-@wrong("with a single patch (N = 1) the class token is used, whatever mean_pooling says", kind="edge")
-class SinglePatchTakesClassToken(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].mean(1) if self.mean_pooling and Y.shape[1] > 2 else Y[:, 0]
-
-
-@wrong("with depth 1 the final norm is left out", kind="edge")
-class NoNormForOneBlock(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = block(X)
-        return self.norm(X) if len(self.blocks) > 1 else X
+change(_Base.forward, "LogitsSqueezed",
+       "squeeze() on the logits removes the batch axis of a single image and the axis of a single class", "layout",
+       ("return self.head(self.pool(self.encode(X)))", "return super().forward(X).squeeze()"))
+change(_Base.forward, "InputSqueezed",
+       "X.squeeze(0): a batch of one image loses its axis, and pooling then takes the wrong axis", "layout",
+       ("self.head(self.pool(self.encode(X)))", "super().forward(X.squeeze(0))"))
+change(_Base.pool, "TokenAxisKept",
+       "the class token is kept as a sequence of one token: the logits are [B, 1, classes]", "shape",
+       ("dim=1", "1"), ("Y[:, 0]", "Y[:, :1]"))
+change(_Base.pool, "SinglePatchTakesClassToken",
+       "with a single patch (N = 1) the class token is used, whatever mean_pooling says", "edge",
+       ("dim=1", "1"), ("self.mean_pooling", "self.mean_pooling and Y.shape[1] > 2"))
+change(_Base.encode, "NoNormForOneBlock", "with depth 1 the final norm is left out", "edge",
+       ("self.norm(X)", "self.norm(X) if len(self.blocks) > 1 else X"))
 
 
 @wrong("X.view flattens the tokens first: an X that is transposed or sliced raises an error", kind="layout")
@@ -626,15 +479,12 @@ class Viewed(_Base):
         return super().forward(X.view(B * tokens, D).view(B, tokens, D))
 
 
-@wrong("tokens that are all 0 are taken for padding and masked", kind="edge")
-class ZeroTokensMasked(_Base):
-    def encode(self, X):
+change(_Base.encode, "ZeroTokensMasked", "tokens that are all 0 are taken for padding and masked", "edge",
+       before("for", """
         empty = (X == 0).all(-1)
         empty[:, 0] = False
-        bias = torch.zeros(empty.shape, dtype=X.dtype, device=X.device).masked_fill(empty, -1e30)
-        for block in self.blocks:
-            X = block(X, src_key_padding_mask=bias)
-        return self.norm(X)
+        bias = torch.zeros(empty.shape, dtype=X.dtype, device=X.device).masked_fill(empty, -1e30)"""),
+       ("block(X)", "block(X, src_key_padding_mask=bias)"))
 
 
 @wrong("N is taken from the first call and kept: later inputs with another number of patches are divided wrongly",
@@ -647,19 +497,16 @@ class NumberOfPatchesKept(_Base):
         return Y[:, 1:].sum(1) / self.N if self.mean_pooling else Y[:, 0]
 
 
-@wrong("the mean runs over at most the first 196 patches", kind="edge")
-class AtMost196Patches(_Base):
-    def pool(self, Y):
-        return Y[:, 1:197].mean(1) if self.mean_pooling else Y[:, 0]
+change(_Base.pool, "AtMost196Patches", "the mean runs over at most the first 196 patches", "edge",
+       ("Y[:, 1:].mean(dim=1)", "Y[:, 1:197].mean(1)"))
 
 
 # -------------------- wrong: numbers, types, gradients
 
 
-@wrong("X is turned into float32: a model of float64 or bfloat16 raises an error", kind="interface")
-class InputToSingle(_Base):
-    def forward(self, X):
-        return super().forward(X.float())
+change(_Base.forward, "InputToSingle",
+       "X is turned into float32: a model of float64 or bfloat16 raises an error", "interface",
+       ("self.head(self.pool(self.encode(X)))", "super().forward(X.float())"))
 
 
 @right("the model computes in float32, and its logits are only cast to the type of X")
@@ -700,22 +547,12 @@ class Autocast(_Base):
         return logits.to(X.dtype)
 
 
-@wrong("the logits are limited to the range −100 to 100", kind="numerics")
-class LogitsClamped(_Base):
-    def forward(self, X):
-        return super().forward(X).clamp(-100, 100)
-
-
-@wrong("X is limited to the range −1000 to 1000 before the blocks", kind="numerics")
-class InputClamped(_Base):
-    def forward(self, X):
-        return super().forward(X.clamp(-1e3, 1e3))
-
-
-@wrong("each patch counts 1 / (N + 1e-6) in the mean", kind="numerics")
-class MeanWithEps(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].sum(1) / (Y.shape[1] - 1 + 1e-6) if self.mean_pooling else Y[:, 0]
+change(_Base.forward, "LogitsClamped", "the logits are limited to the range −100 to 100", "numerics",
+       ("return self.head(self.pool(self.encode(X)))", "return super().forward(X).clamp(-100, 100)"))
+change(_Base.forward, "InputClamped", "X is limited to the range −1000 to 1000 before the blocks", "numerics",
+       ("return self.head(self.pool(self.encode(X)))", "return super().forward(X.clamp(-1e3, 1e3))"))
+change(_Base.pool, "MeanWithEps", "each patch counts 1 / (N + 1e-6) in the mean", "numerics",
+       (".mean(dim=1)", ".sum(1) / (Y.shape[1] - 1 + 1e-6)"))
 
 
 @wrong("the encoder runs under torch.no_grad: only the head gets gradients", kind="gradient")
@@ -726,32 +563,16 @@ class EncoderWithoutGrad(_Base):
         return self.head(self.pool(Y))
 
 
-@wrong("the stream is detached between the blocks, so only the last block learns", kind="gradient")
-class DetachedBetweenBlocks(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = block(X.detach())
-        return self.norm(X)
-
-
-@wrong("X is detached: no gradient flows to the input", kind="gradient")
-class InputDetached(_Base):
-    def forward(self, X):
-        return super().forward(X.detach())
-
-
-@wrong("the mean of the patches is detached: with mean pooling only the head learns", kind="gradient")
-class MeanDetached(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].mean(1).detach() if self.mean_pooling else Y[:, 0]
-
-
-@wrong("the norm's weight and bias are used by .data and get no gradient", kind="gradient")
-class NormByData(_Base):
-    def encode(self, X):
-        for block in self.blocks:
-            X = block(X)
-        return F.layer_norm(X, X.shape[-1:], self.norm.weight.data, self.norm.bias.data, self.norm.eps)
+change(_Base.encode, "DetachedBetweenBlocks",
+       "the stream is detached between the blocks, so only the last block learns", "gradient",
+       ("block(X)", "block(X.detach())"))
+change(_Base.forward, "InputDetached", "X is detached: no gradient flows to the input", "gradient",
+       ("self.head(self.pool(self.encode(X)))", "super().forward(X.detach())"))
+change(_Base.pool, "MeanDetached",
+       "the mean of the patches is detached: with mean pooling only the head learns", "gradient",
+       (".mean(dim=1)", ".mean(1).detach()"))
+change(_Base.encode, "NormByData", "the norm's weight and bias are used by .data and get no gradient", "gradient",
+       ("self.norm(X)", "F.layer_norm(X, X.shape[-1:], self.norm.weight.data, self.norm.bias.data, self.norm.eps)"))
 
 
 @wrong("the mean is rebuilt by torch.tensor from a list, which cuts the gradient", kind="gradient")
@@ -808,17 +629,11 @@ class OtherInitNames(_Base):
         super().__init__(dim, heads, mlp_dim, layers, num_classes, pool)
 
 
-@wrong("depth and classes are exchanged in the order of __init__'s arguments: calls by position are wrong",
-       kind="interface")
-class OtherInitOrder(_Base):
-    def __init__(self, D, H, D_F, classes, depth, mean_pooling):
-        super().__init__(D, H, D_F, depth, classes, mean_pooling)
-
-
-@wrong("mean_pooling can only be given by name", kind="interface")
-class PoolingOnlyByName(_Base):
-    def __init__(self, D, H, D_F, depth, classes, *, mean_pooling):
-        super().__init__(D, H, D_F, depth, classes, mean_pooling)
+change(_Plain, "OtherInitOrder",
+       "depth and classes are exchanged in the order of __init__'s arguments: calls by position are wrong", "interface",
+       ("self, D, H, D_F, depth, classes", "self, D, H, D_F, classes, depth"))
+change(_Plain, "PoolingOnlyByName", "mean_pooling can only be given by name", "interface",
+       ("self, D, H, D_F, depth, classes,", "self, D, H, D_F, depth, classes, *,"))
 
 
 @wrong("returns the logits together with the pooled vector", kind="interface")
@@ -828,11 +643,9 @@ class ReturnsAPair(_Base):
         return self.head(pooled), pooled
 
 
-@wrong("pooling is chosen by comparing with the text 'mean', so mean_pooling=True reads the class token",
-       kind="interface")
-class PoolingByText(_Base):
-    def pool(self, Y):
-        return Y[:, 1:].mean(1) if self.mean_pooling == "mean" else Y[:, 0]
+change(_Base.pool, "PoolingByText",
+       "pooling is chosen by comparing with the text 'mean', so mean_pooling=True reads the class token", "interface",
+       ("dim=1", "1"), ("self.mean_pooling", 'self.mean_pooling == "mean"'))
 
 
 @wrong("the layers of the blocks are computed by a copy that was made in __init__: weights loaded later have no effect",

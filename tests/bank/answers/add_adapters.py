@@ -5,7 +5,7 @@ import functools
 import operator
 
 import torch
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 from torch import nn
 
 
@@ -178,77 +178,48 @@ def name_by_name(network, names, adapter, modules=None):
     return name_by_name(network, rest, adapter, modules)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(network, names, adapter):
+    network.requires_grad_(False)
+    for _, own, parent, layer in _chosen(network, names):
+        setattr(parent, own, adapter(layer))
+    return network
+
+
 # ------------------------------------------------------------------------------------------- wrong: freezing (concept)
 
 
-@wrong("nothing is frozen: network.requires_grad = False only makes an attribute of the module", kind="concept")
-def attribute_only(network, names, adapter):
-    network.requires_grad = False
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong("frozen after replacing, so the adapters' parameters are frozen too and nothing learns", kind="concept")
-def adapters_frozen(network, names, adapter):
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    for parameter in network.parameters():
-        parameter.requires_grad = False
-    return network
-
-
-@wrong("only the layers that get an adapter are frozen; all others go on learning", kind="concept")
-def only_chosen_frozen(network, names, adapter):
-    for _, own, parent, layer in _chosen(network, names):
-        layer.requires_grad_(False)
-        setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong("only linear layers are frozen: the norms' weights learn", kind="concept")
-def norms_learn(network, names, adapter):
-    for module in network.modules():
-        if isinstance(module, nn.Linear):
-            module.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong(
-    "the last layer of the network is left out of the freezing, as in ordinary fine-tuning of a head", kind="concept"
-)
-def last_layer_learns(network, names, adapter):
-    network.requires_grad_(False)
-    [module for module in network.modules() if isinstance(module, nn.Linear)][-1].requires_grad_(True)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong("only parameters called weight are frozen, so the biases learn", kind="concept")
-def biases_learn(network, names, adapter):
-    for name, parameter in network.named_parameters():
-        if name.endswith("weight"):
-            parameter.requires_grad = False
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong(
-    "what learns is found by names that are new after the replacing: the old weights inside the adapted layers have new "
-    "full names too, and learn",
-    kind="concept",
-)
-def old_weights_learn(network, names, adapter):
-    before = {name for name, _ in network.named_parameters()}
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    for name, parameter in network.named_parameters():
-        parameter.requires_grad = name not in before
-    return network
+change(_plain, "attribute_only",
+       "nothing is frozen: network.requires_grad = False only makes an attribute of the module", "concept",
+       (".requires_grad_(False)", ".requires_grad = False"))
+change(freezes_last, "adapters_frozen",
+       "frozen after replacing, so the adapters' parameters are frozen too and nothing learns", "concept",
+       ("old = list(network.parameters())", ""), ("old:", "network.parameters():"),
+       (".requires_grad_(False)", ".requires_grad = False"))
+change(_plain, "only_chosen_frozen",
+       "only the layers that get an adapter are frozen; all others go on learning", "concept",
+       ("network.requires_grad_(False)", ""),
+       before("setattr(parent, own, adapter(layer))", "layer.requires_grad_(False)"))
+change(_plain, "norms_learn", "only linear layers are frozen: the norms' weights learn", "concept",
+       ("network.requires_grad_(False)", """
+        for module in network.modules():
+            if isinstance(module, nn.Linear):
+                module.requires_grad_(False)"""))
+change(_plain, "last_layer_learns",
+       "the last layer of the network is left out of the freezing, as in ordinary fine-tuning of a head", "concept",
+       before("for",
+              "[module for module in network.modules() if isinstance(module, nn.Linear)][-1].requires_grad_(True)"))
+change(_plain, "biases_learn", "only parameters called weight are frozen, so the biases learn", "concept",
+       ("network.requires_grad_(False)", """
+        for name, parameter in network.named_parameters():
+            if name.endswith("weight"):
+                parameter.requires_grad = False"""))
+change(_plain, "old_weights_learn", "what learns is found by names that are new after the replacing: the old weights "
+       "inside the adapted layers have new full names too, and learn", "concept",
+       ("network.requires_grad_(False)", "before = {name for name, _ in network.named_parameters()}"),
+       before("return network", """
+        for name, parameter in network.named_parameters():
+            parameter.requires_grad = name not in before"""))
 
 
 @wrong(
@@ -267,16 +238,11 @@ def prefix_learns(network, names, adapter):
     return network
 
 
-@wrong(
-    "the network is frozen again before each single replacement, so that only the last adapter learns", kind="concept"
-)
-def only_last_adapter_learns(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
+change(_plain, "only_last_adapter_learns",
+       "the network is frozen again before each single replacement, so that only the last adapter learns", "concept",
+       before("setattr(parent, own, adapter(layer))", """
         for parameter in network.parameters():
-            parameter.requires_grad = False
-        setattr(parent, own, adapter(layer))
-    return network
+            parameter.requires_grad = False"""))
 
 
 @wrong("a network in which no layer is chosen is given back before it is frozen", kind="edge")
@@ -292,81 +258,36 @@ def nothing_chosen(network, names, adapter):
 # ------------------------------------------------------------------------------------------- wrong: choosing (concept)
 
 
-@wrong("a name is looked for anywhere in the own name, so gate chooses output_gate too", kind="concept")
-def part_of_own_name(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        path, _, own = full.rpartition(".")
-        if isinstance(module, nn.Linear) and any(name in own for name in names):
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
+change(plainly, "part_of_own_name",
+       "a name is looked for anywhere in the own name, so gate chooses output_gate too", "concept",
+       ("own in names", "any(name in own for name in names)"))
+change(plainly, "full_name_ends", "full names that end with a name are chosen, without the dot: gate chooses "
+       "output_gate too (output does not)", "concept",
+       ('path, _, own = full.rpartition(".")', ""), ("own in names", "full.endswith(tuple(names))"),
+       before("setattr(network.get_submodule(path), own, adapter(module))", 'path, _, own = full.rpartition(".")'))
+change(plainly, "any_part", "any part of the full name counts: attention chooses all linear layers inside of it, and 0 "
+       "those of the first block", "concept",
+       ('path, _, own = full.rpartition(".")', 'parts = full.split(".")'), ("own in names", "set(parts) & set(names)"),
+       ("network.get_submodule(path), own", 'network.get_submodule(".".join(parts[:-1])), parts[-1]'))
+change(plainly, "full_name_compared", "full names are compared with the names, so that only a layer of the network "
+       "itself (head) is ever found", "concept",
+       ('path, _, own = full.rpartition(".")', ""), ("own in names", "full in names"),
+       before("setattr(network.get_submodule(path), own, adapter(module))", 'path, _, own = full.rpartition(".")'))
+change(plainly, "in_joined_names", "own names are looked for in the names joined to one string: output_gate in the "
+       "list chooses output and gate too", "concept",
+       before("for", 'joined = ",".join(names)'), ("names:", "joined:"))
 
 
-@wrong(
-    "full names that end with a name are chosen, without the dot: gate chooses output_gate too (output does not)",
-    kind="concept",
-)
-def full_name_ends(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        if isinstance(module, nn.Linear) and full.endswith(tuple(names)):
-            path, _, own = full.rpartition(".")
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(network, names, adapter):
+    return plainly(network, names, adapter)
 
 
-@wrong(
-    "any part of the full name counts: attention chooses all linear layers inside of it, and 0 those of the first block",
-    kind="concept",
-)
-def any_part(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        parts = full.split(".")
-        if isinstance(module, nn.Linear) and set(parts) & set(names):
-            setattr(network.get_submodule(".".join(parts[:-1])), parts[-1], adapter(module))
-    return network
-
-
-@wrong(
-    "full names are compared with the names, so that only a layer of the network itself (head) is ever found",
-    kind="concept",
-)
-def full_name_compared(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        if isinstance(module, nn.Linear) and full in names:
-            path, _, own = full.rpartition(".")
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
-
-
-@wrong(
-    "own names are looked for in the names joined to one string: output_gate in the list chooses output and gate too",
-    kind="concept",
-)
-def in_joined_names(network, names, adapter):
-    network.requires_grad_(False)
-    joined = ",".join(names)
-    for full, module in list(network.named_modules()):
-        path, _, own = full.rpartition(".")
-        if isinstance(module, nn.Linear) and own in joined:
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
-
-
-@wrong("only the first of the names is used", kind="concept")
-def first_name(network, names, adapter):
-    return plainly(network, names[:1], adapter)
-
-
-@wrong("returns after the first layer that it replaced: return stands inside the loop", kind="concept")
-def first_layer(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-        return network
-    return network
+change(_in_one_call, "first_name", "only the first of the names is used", "concept",
+       ("plainly(network, names, adapter)", "plainly(network, names[:1], adapter)"))
+change(_plain, "first_layer",
+       "returns after the first layer that it replaced: return stands inside the loop", "concept",
+       before("return network", "    return network"))
 
 
 @wrong(
@@ -407,62 +328,32 @@ def four_parts(network, names, adapter):
     return network
 
 
-@wrong("two blocks are hard-coded: in a third block nothing is replaced", kind="shape")
-def two_blocks(network, names, adapter):
-    network.requires_grad_(False)
-    for full, own, parent, layer in _chosen(network, names):
+change(_plain, "two_blocks", "two blocks are hard-coded: in a third block nothing is replaced", "shape",
+       ("for _", "for full"),
+       ("setattr(parent, own, adapter(layer))", """
         parts = full.split(".")
         if all(not part.isdigit() or int(part) < 2 for part in parts):
-            setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong("only layers with as many outputs as inputs are replaced, so the last layer of other width is not", kind="shape")
-def square_only(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
+            setattr(parent, own, adapter(layer))"""))
+change(_plain, "square_only",
+       "only layers with as many outputs as inputs are replaced, so the last layer of other width is not", "shape",
+       ("setattr(parent, own, adapter(layer))", """
         if layer.in_features == layer.out_features:
-            setattr(parent, own, adapter(layer))
-    return network
-
-
-@wrong("all linear layers are replaced, whatever their names", kind="concept")
-def all_linear(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
+            setattr(parent, own, adapter(layer))"""))
+change(plainly, "all_linear", "all linear layers are replaced, whatever their names", "concept",
+       ("""
+        path, _, own = full.rpartition(".")
+        if isinstance(module, nn.Linear) and own in names:""", """
         if isinstance(module, nn.Linear):
-            path, _, own = full.rpartition(".")
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
-
-
-@wrong(
-    "the kind of the layer is not looked at: a norm or a block whose name is in the list goes to the adapter, which "
-    "refuses it",
-    kind="edge",
-)
-def any_kind(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        path, _, own = full.rpartition(".")
-        if own in names:
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
-
-
-@wrong(
-    "stops at the first chosen name that belongs to another kind of layer, and leaves later layers as they are",
-    kind="edge",
-)
-def stops_at_others(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        path, _, own = full.rpartition(".")
+            path, _, own = full.rpartition(".")"""))
+change(plainly, "any_kind", "the kind of the layer is not looked at: a norm or a block whose name is in the list goes "
+       "to the adapter, which refuses it", "edge",
+       ("isinstance(module, nn.Linear) and own", "own"))
+change(plainly, "stops_at_others", "stops at the first chosen name that belongs to another kind of layer, and leaves "
+       "later layers as they are", "edge",
+       ("if isinstance(module, nn.Linear) and own in names:", """
         if own in names:
             if not isinstance(module, nn.Linear):
-                break
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
+                break"""))
 
 
 @wrong("raises an error where a name belongs to no linear layer, as norm does", kind="edge")
@@ -486,27 +377,14 @@ def local_variable(network, names, adapter):
     return network
 
 
-@wrong(
-    "setattr with the full name on the network: the adapted layers are registered there, but never computed with",
-    kind="concept",
-)
-def full_name_set(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        if isinstance(module, nn.Linear) and full.split(".")[-1] in names:
-            setattr(network, full, adapter(module))
-    return network
-
-
-@wrong(
-    "the adapted layer is set on the block or network two steps up, not on the module that holds the old one",
-    kind="concept",
-)
-def one_step_too_far(network, names, adapter):
-    network.requires_grad_(False)
-    for full, own, _, layer in _chosen(network, names):
-        setattr(network.get_submodule(".".join(full.split(".")[:-2])), own, adapter(layer))
-    return network
+change(plainly, "full_name_set", "setattr with the full name on the network: the adapted layers are registered there, "
+       "but never computed with", "concept",
+       ('path, _, own = full.rpartition(".")', ""), ("own in names", 'full.split(".")[-1] in names'),
+       ("network.get_submodule(path), own", "network, full"))
+change(_plain, "one_step_too_far", "the adapted layer is set on the block or network two steps up, not on the module "
+       "that holds the old one", "concept",
+       ("for _, own, parent", "for full, own, _"),
+       ("parent, own", 'network.get_submodule(".".join(full.split(".")[:-2])), own'))
 
 
 @wrong(
@@ -525,65 +403,34 @@ def holder_by_own_name(network, names, adapter):
     return network
 
 
-@wrong(
-    "the holder's name is made with rstrip, which strips letters: blocks.0.mlp.up becomes blocks.0.ml, and that fails",
-    kind="edge",
-)
-def stripped_letters(network, names, adapter):
-    network.requires_grad_(False)
-    for full, own, _, layer in _chosen(network, names):
-        setattr(network.get_submodule(full.rstrip("." + own)), own, adapter(layer))
-    return network
-
-
-@wrong(
-    "the holder's name is made by removing '.' and the own name, which finds nothing to remove in head: the adapter is put "
-    "into the layer head itself and never computed",
-    kind="edge",
-)
-def head_in_itself(network, names, adapter):
-    network.requires_grad_(False)
-    for full, own, _, layer in _chosen(network, names):
-        setattr(network.get_submodule(full.replace("." + own, "")), own, adapter(layer))
-    return network
-
-
-@wrong(
-    "the recursion goes on into the adapted layer that it has just put there: where the adapter calls its old layer by a "
-    "chosen name, it is adapted without end",
-    kind="edge",
-)
-def into_the_adapter(network, names, adapter):
-    network.requires_grad_(False)
-
-    def walk(module):
-        for own, child in list(module.named_children()):
-            if own in names and isinstance(child, nn.Linear):
-                setattr(module, own, adapter(child))
-            walk(getattr(module, own))
-
-    walk(network)
-    return network
-
-
-@wrong("one adapted layer for each name, used in all blocks: the other blocks lose their own weights", kind="concept")
-def one_for_all_blocks(network, names, adapter):
-    network.requires_grad_(False)
-    adapted = {}
-    for _, own, parent, layer in _chosen(network, names):
+change(_plain, "stripped_letters", "the holder's name is made with rstrip, which strips letters: blocks.0.mlp.up "
+       "becomes blocks.0.ml, and that fails", "edge",
+       ("for _, own, parent", "for full, own, _"),
+       ("parent, own", 'network.get_submodule(full.rstrip("." + own)), own'))
+change(_plain, "head_in_itself", "the holder's name is made by removing '.' and the own name, which finds nothing to "
+       "remove in head: the adapter is put into the layer head itself and never computed", "edge",
+       ("for _, own, parent", "for full, own, _"),
+       ("parent, own", 'network.get_submodule(full.replace("." + own, "")), own'))
+change(recursive, "into_the_adapter", "the recursion goes on into the adapted layer that it has just put there: where "
+       "the adapter calls its old layer by a chosen name, it is adapted without end", "edge",
+       ("""
+        for parameter in network.parameters():
+            parameter.requires_grad = False""", "network.requires_grad_(False)"),
+       ("""
+        else:
+            walk(child)""", "walk(getattr(module, own))"))
+change(_plain, "one_for_all_blocks",
+       "one adapted layer for each name, used in all blocks: the other blocks lose their own weights", "concept",
+       before("for", "adapted = {}"),
+       ("setattr(parent, own, adapter(layer))", """
         if own not in adapted:
             adapted[own] = adapter(layer)
-        setattr(parent, own, adapted[own])
-    return network
-
-
-@wrong("the adapter gets a new nn.Linear of the same sizes: the pre-trained weights are gone", kind="concept")
-def new_layer(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
+        setattr(parent, own, adapted[own])"""))
+change(_plain, "new_layer",
+       "the adapter gets a new nn.Linear of the same sizes: the pre-trained weights are gone", "concept",
+       ("setattr(parent, own, adapter(layer))", """
         fresh = nn.Linear(layer.in_features, layer.out_features).to(layer.weight).requires_grad_(False)
-        setattr(parent, own, adapter(fresh))
-    return network
+        setattr(parent, own, adapter(fresh))"""))
 
 
 class _Sum(nn.Module):
@@ -595,26 +442,12 @@ class _Sum(nn.Module):
         return self.layer(X) + self.adapted(X)
 
 
-@wrong(
-    "the adapted layer's output is added to the old layer's, as LoRA's update is, in place of standing for it",
-    kind="concept",
-)
-def added(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, _Sum(layer, adapter(layer)))
-    return network
-
-
-@wrong(
-    "the adapted layer is put behind the old layer in an nn.Sequential, so the old layer is computed twice in a row",
-    kind="concept",
-)
-def behind(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, nn.Sequential(layer, adapter(layer)))
-    return network
+change(_plain, "added", "the adapted layer's output is added to the old layer's, as LoRA's update is, in place of "
+       "standing for it", "concept",
+       ("adapter(layer)", "_Sum(layer, adapter(layer))"))
+change(_plain, "behind", "the adapted layer is put behind the old layer in an nn.Sequential, so the old layer is "
+       "computed twice in a row", "concept",
+       ("adapter(layer)", "nn.Sequential(layer, adapter(layer))"))
 
 
 @wrong(
@@ -632,69 +465,45 @@ def begins_at_one(network, names, adapter):
     return network
 
 
-@wrong(
-    "del and add_module: the adapted layer moves to the end of its holder, and an nn.Sequential computes in another order",
-    kind="module",
-)
-def moved_to_the_end(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
+change(_plain, "moved_to_the_end", "del and add_module: the adapted layer moves to the end of its holder, and an "
+       "nn.Sequential computes in another order", "module",
+       ("setattr(parent, own, adapter(layer))", """
         delattr(parent, own)
-        parent.add_module(own, adapter(layer))
-    return network
+        parent.add_module(own, adapter(layer))"""))
 
 
 # -------------------------------------------------------------------------------------------------- wrong: two mistakes
 
 
-@wrong(
-    "two mistakes: parts of names choose too (gate chooses output_gate), and the norms are not frozen", kind="concept"
-)
-def parts_and_norms(network, names, adapter):
-    for module in network.modules():
-        if isinstance(module, nn.Linear):
-            module.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        path, _, own = full.rpartition(".")
-        if isinstance(module, nn.Linear) and any(name in full for name in names):
-            setattr(network.get_submodule(path), own, adapter(module))
-    return network
+change(plainly, "parts_and_norms",
+       "two mistakes: parts of names choose too (gate chooses output_gate), and the norms are not frozen", "concept",
+       ("network.requires_grad_(False)", """
+        for module in network.modules():
+            if isinstance(module, nn.Linear):
+                module.requires_grad_(False)"""),
+       ("own in names", "any(name in full for name in names)"))
 
 
 # ------------------------------------------------------------------------------------------------------ wrong: numerics
 
 
-@wrong("the frozen weights are rounded to bfloat16 to save memory", kind="numerics")
-def rounded(network, names, adapter):
-    for parameter in network.parameters():
-        parameter.data = parameter.data.bfloat16().to(parameter.dtype)
-    return plainly(network, names, adapter)
-
-
-@wrong(
-    "the adapted layers are converted to float32, and a network of float64 fails or loses its digits", kind="numerics"
-)
-def adapted_in_float(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer).float())
-    return network
+change(_in_one_call, "rounded", "the frozen weights are rounded to bfloat16 to save memory", "numerics",
+       before("return", """
+        for parameter in network.parameters():
+            parameter.data = parameter.data.bfloat16().to(parameter.dtype)"""))
+change(_plain, "adapted_in_float",
+       "the adapted layers are converted to float32, and a network of float64 fails or loses its digits", "numerics",
+       ("adapter(layer)", "adapter(layer).float()"))
 
 
 # ------------------------------------------------------------------------------------------------------ wrong: gradient
 
 
-@wrong(
-    "the frozen layer inside each adapted one is computed without a graph (its output is detached): the result is right, but "
-    "adapters before it get too little gradient, and so does X",
-    kind="gradient",
-)
-def old_layers_detached(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        layer.register_forward_hook(lambda module, inputs, output: output.detach())
-        setattr(parent, own, adapter(layer))
-    return network
+change(_plain, "old_layers_detached", "the frozen layer inside each adapted one is computed without a graph (its "
+       "output is detached): the result is right, but adapters before it get too little gradient, and so does "
+       "X", "gradient",
+       before("setattr(parent, own, adapter(layer))",
+              "layer.register_forward_hook(lambda module, inputs, output: output.detach())"))
 
 
 @left_open(
@@ -727,25 +536,11 @@ def kept_from_earlier_calls(network, names, adapter):
     return network
 
 
-@wrong(
-    "a name is removed from the caller's list once its first layer is replaced: later blocks have none, and the list "
-    "comes back shorter",
-    kind="process",
-)
-def names_removed(network, names, adapter):
-    network.requires_grad_(False)
-    for full, module in list(network.named_modules()):
-        path, _, own = full.rpartition(".")
-        if isinstance(module, nn.Linear) and own in names:
-            setattr(network.get_submodule(path), own, adapter(module))
-            names.remove(own)
-    return network
-
-
-@wrong("the caller's list of names is sorted in place", kind="process")
-def names_sorted(network, names, adapter):
-    names.sort()
-    return plainly(network, names, adapter)
+change(plainly, "names_removed", "a name is removed from the caller's list once its first layer is replaced: later "
+       "blocks have none, and the list comes back shorter", "process",
+       before("return network", "        names.remove(own)"))
+change(_in_one_call, "names_sorted", "the caller's list of names is sorted in place", "process",
+       before("return", "names.sort()"))
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: interface
@@ -756,9 +551,8 @@ def deep_copy(network, names, adapter):
     return plainly(copy.deepcopy(network), names, adapter)
 
 
-@wrong("nothing is returned", kind="interface")
-def no_return(network, names, adapter):
-    plainly(network, names, adapter)
+change(_in_one_call, "no_return", "nothing is returned", "interface",
+       ("return plainly", "plainly"))
 
 
 @wrong(
@@ -769,12 +563,9 @@ def learning_parameters(network, names, adapter):
     return [parameter for parameter in network.parameters() if parameter.requires_grad]
 
 
-@wrong("the adapted layers are moved to the CPU, which fails with a network on another device", kind="interface")
-def to_the_cpu(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer).cpu())
-    return network
+change(_plain, "to_the_cpu",
+       "the adapted layers are moved to the CPU, which fails with a network on another device", "interface",
+       ("adapter(layer)", "adapter(layer).cpu()"))
 
 
 @wrong("the arguments stand in the order (network, adapter, names)", kind="interface")
@@ -787,43 +578,22 @@ def called_model(model, names, adapter):
     return plainly(model, names, adapter)
 
 
-@wrong("`parameter not in old` compares tensors number by number, which raises an error", kind="interface")
-def compares_tensors(network, names, adapter):
-    old = list(network.parameters())
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(layer))
-    for parameter in network.parameters():
-        parameter.requires_grad = parameter not in old
-    return network
-
-
-@wrong(
-    "the adapted layer's forward is put into the old layer, which the adapted layer calls in turn: a recursion without end",
-    kind="interface",
-)
-def forward_exchanged(network, names, adapter):
-    network.requires_grad_(False)
-    for _, _, _, layer in _chosen(network, names):
-        layer.forward = adapter(layer).forward
-    return network
+change(freezes_last, "compares_tensors",
+       "`parameter not in old` compares tensors number by number, which raises an error", "interface",
+       ("old:", "network.parameters():"), (".requires_grad_(False)", ".requires_grad = parameter not in old"))
+change(_plain, "forward_exchanged", "the adapted layer's forward is put into the old layer, which the adapted layer "
+       "calls in turn: a recursion without end", "interface",
+       ("own, parent", "_, _"), ("setattr(parent, own, adapter(layer))", "layer.forward = adapter(layer).forward"))
 
 
 # ----------------------------------------------------------------------------------------------------------------- open
 
 
-@left_open("the network is set to eval mode as well; of modes the text says nothing", kind="module")
-def also_eval(network, names, adapter):
-    return plainly(network, names, adapter).eval()
-
-
-@left_open(
-    "the adapter gets a copy of the old layer, with the same numbers; the adapted layer keeps that one", kind="module"
-)
-def copy_inside(network, names, adapter):
-    network.requires_grad_(False)
-    for _, own, parent, layer in _chosen(network, names):
-        setattr(parent, own, adapter(copy.deepcopy(layer)))
-    return network
+change(_in_one_call, "also_eval", "the network is set to eval mode as well; of modes the text says nothing", "module",
+       ("plainly(network, names, adapter)", "plainly(network, names, adapter).eval()"), verdict="open")
+change(_plain, "copy_inside",
+       "the adapter gets a copy of the old layer, with the same numbers; the adapted layer keeps that one", "module",
+       ("adapter(layer)", "adapter(copy.deepcopy(layer))"), verdict="open")
 
 
 @left_open(

@@ -4,7 +4,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import right, wrong
+from answers import change, right, wrong
 
 
 def _plain(patches, class_token, positions):
@@ -138,9 +138,13 @@ def positions_one_too_early(patches, class_token, positions):
     return torch.cat([first, patches + positions[:-1]], dim=1)
 
 
-@wrong("the positions are added in reversed order", kind="concept")
-def positions_reversed(patches, class_token, positions):
-    return _plain(patches, class_token, positions.flip(0))
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(patches, class_token, positions):
+    return _plain(patches, class_token, positions)
+
+
+change(_in_one_call, "positions_reversed", "the positions are added in reversed order", "concept",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions.flip(0))"))
 
 
 @wrong("only the positions of the patches are reversed; that of the class token is right", kind="concept")
@@ -148,19 +152,12 @@ def patches_positions_reversed(patches, class_token, positions):
     return _plain(patches, class_token, torch.cat([positions[:1], positions[1:].flip(0)]))
 
 
-@wrong("the positions are subtracted", kind="concept")
-def subtracted(patches, class_token, positions):
-    return torch.cat([class_token.expand(len(patches), 1, -1), patches], dim=1) - positions
-
-
-@wrong("the tokens are multiplied by the positions instead of added to them", kind="concept")
-def multiplied(patches, class_token, positions):
-    return torch.cat([class_token.expand(len(patches), 1, -1), patches], dim=1) * positions
-
-
-@wrong("the positions are added twice", kind="concept")
-def added_twice(patches, class_token, positions):
-    return _plain(patches, class_token, positions) + positions
+change(_plain, "subtracted", "the positions are subtracted", "concept",
+       ("B, N, D = patches.shape", ""), ("B, 1, D", "len(patches), 1, -1"), ("+ positions", "- positions"))
+change(_plain, "multiplied", "the tokens are multiplied by the positions instead of added to them", "concept",
+       ("B, N, D = patches.shape", ""), ("B, 1, D", "len(patches), 1, -1"), ("+ positions", "* positions"))
+change(_in_one_call, "added_twice", "the positions are added twice", "concept",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions) + positions"))
 
 
 @wrong("the patches (not the class token) are multiplied by the root of D", kind="concept")
@@ -168,9 +165,8 @@ def patches_times_root(patches, class_token, positions):
     return _plain(patches * math.sqrt(patches.shape[-1]), class_token, positions)
 
 
-@wrong("the class token is added to every patch too", kind="concept")
-def class_token_everywhere(patches, class_token, positions):
-    return _plain(patches + class_token, class_token, positions)
+change(_in_one_call, "class_token_everywhere", "the class token is added to every patch too", "concept",
+       ("_plain(patches, class_token, positions)", "_plain(patches + class_token, class_token, positions)"))
 
 
 @wrong("the class token takes the place of the first patch, so there are N tokens", kind="concept")
@@ -204,20 +200,13 @@ def mean_added(patches, class_token, positions):
     return torch.cat([class_token + patches.mean(1, keepdim=True), patches], dim=1) + positions
 
 
-@wrong("all patches get the position of the first patch", kind="concept")
-def one_position_for_all(patches, class_token, positions):
-    first = (class_token + positions[0]).expand(len(patches), 1, -1)
-    return torch.cat([first, patches + positions[1]], dim=1)
-
-
-@wrong("the sum is divided by the root of 2 to keep its variance", kind="concept")
-def variance_kept(patches, class_token, positions):
-    return _plain(patches, class_token, positions) / math.sqrt(2)
-
-
-@wrong("the order of the patches is reversed, with the positions left in order", kind="concept")
-def patches_reversed(patches, class_token, positions):
-    return _plain(patches.flip(1), class_token, positions)
+change(positions_one_too_early, "one_position_for_all", "all patches get the position of the first patch", "concept",
+       ("positions[:-1]", "positions[1]"))
+change(_in_one_call, "variance_kept", "the sum is divided by the root of 2 to keep its variance", "concept",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions) / math.sqrt(2)"))
+change(_in_one_call, "patches_reversed",
+       "the order of the patches is reversed, with the positions left in order", "concept",
+       ("_plain(patches, class_token, positions)", "_plain(patches.flip(1), class_token, positions)"))
 
 
 @wrong("a class token is put at both ends, so there are N+2 tokens", kind="concept")
@@ -226,9 +215,8 @@ def at_both_ends(patches, class_token, positions):
     return torch.cat([X, X[:, :1]], dim=1)
 
 
-@wrong("the result is [N+1, B, D], with tokens in front of the batch", kind="shape")
-def tokens_first(patches, class_token, positions):
-    return _plain(patches, class_token, positions).transpose(0, 1)
+change(_in_one_call, "tokens_first", "the result is [N+1, B, D], with tokens in front of the batch", "shape",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions).transpose(0, 1)"))
 
 
 @wrong("a LayerNorm without weights follows the sum", kind="concept")
@@ -250,9 +238,9 @@ def backwards_and_scaled(patches, class_token, positions):
     return _plain(patches, class_token, positions.flip(0) * math.sqrt(patches.shape[-1]))
 
 
-@wrong("two mistakes: positions are subtracted, and they are detached", kind="gradient")
-def subtracted_and_detached(patches, class_token, positions):
-    return _plain(patches, class_token, -positions.detach())
+change(_in_one_call, "subtracted_and_detached",
+       "two mistakes: positions are subtracted, and they are detached", "gradient",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, -positions.detach())"))
 
 
 @wrong("two mistakes: the class token is added to all patches, and the mean of the patches stands in front in its "
@@ -277,11 +265,9 @@ def view_of_positions(patches, class_token, positions):
     return (torch.cat([class_token.expand(B, D), patches.reshape(B, -1)], dim=1) + row).reshape(B, N + 1, D)
 
 
-@wrong("as_strided with a step of 1 shows the class token: wrong numbers where it is sliced with a step or expanded",
-       kind="layout")
-def strided_class_token(patches, class_token, positions):
-    B, N, D = patches.shape
-    return torch.cat([class_token.as_strided((B, 1, D), (0, 0, 1)), patches], dim=1) + positions
+change(_plain, "strided_class_token", "as_strided with a step of 1 shows the class token: wrong numbers where it is "
+       "sliced with a step or expanded", "layout",
+       (".expand(B, 1, D)", ".as_strided((B, 1, D), (0, 0, 1))"))
 
 
 @wrong("squeeze() on the result removes every axis of size 1, for instance a batch of one image", kind="layout")
@@ -289,20 +275,14 @@ def squeezed(patches, class_token, positions):
     return _plain(patches, class_token, positions).squeeze()
 
 
-@wrong("a batch of a single image loses its axis", kind="edge")
-def single_image_dropped(patches, class_token, positions):
-    return _plain(patches, class_token, positions).squeeze(0)
-
-
-@wrong("vectors of a single feature lose the axis of features: [B, N+1]", kind="edge")
-def single_feature_dropped(patches, class_token, positions):
-    return _plain(patches, class_token, positions).squeeze(-1)
-
-
-@wrong("the batch is taken to be a single image: the class token is given the shape [1, 1, D], so cat raises for more",
-       kind="layout")
-def batch_of_one(patches, class_token, positions):
-    return torch.cat([class_token[None, None], patches], dim=1) + positions
+change(_in_one_call, "single_image_dropped", "a batch of a single image loses its axis", "edge",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions).squeeze(0)"))
+change(_in_one_call, "single_feature_dropped",
+       "vectors of a single feature lose the axis of features: [B, N+1]", "edge",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions).squeeze(-1)"))
+change(_plain, "batch_of_one", "the batch is taken to be a single image: the class token is given the shape [1, 1, D], "
+       "so cat raises for more", "layout",
+       ("B, N, D = patches.shape", ""), ("class_token.expand(B, 1, D)", "class_token[None, None]"))
 
 
 @wrong("only the first image is used, and its sequence is repeated for the batch", kind="layout")
@@ -362,9 +342,9 @@ def zeros_without_a_type(patches, class_token, positions):
     return torch.cat([first, patches], dim=1) + positions
 
 
-@wrong("everything is cast to float32, so float64 and bfloat16 give float32", kind="numerics")
-def cast_to_single(patches, class_token, positions):
-    return _plain(patches.float(), class_token.float(), positions.float())
+change(_in_one_call, "cast_to_single",
+       "everything is cast to float32, so float64 and bfloat16 give float32", "numerics",
+       ("_plain(patches, class_token, positions)", "_plain(patches.float(), class_token.float(), positions.float())"))
 
 
 @wrong("the positions are rounded to bfloat16 before they are added", kind="numerics")
@@ -372,9 +352,8 @@ def positions_in_half(patches, class_token, positions):
     return _plain(patches, class_token, positions.bfloat16().to(patches.dtype))
 
 
-@wrong("the result is made in double precision whatever the inputs' type is", kind="numerics")
-def always_double(patches, class_token, positions):
-    return _plain(patches, class_token, positions).double()
+change(_in_one_call, "always_double", "the result is made in double precision whatever the inputs' type is", "numerics",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions).double()"))
 
 
 @wrong("the sequence is built in a tensor on the CPU whatever the inputs' device is", kind="numerics")
@@ -393,14 +372,10 @@ def differences_of_sums(patches, class_token, positions):
     return sums.diff(dim=1, prepend=torch.zeros_like(sums[:, :1]))
 
 
-@wrong("the result is clamped to -1e4 to 1e4", kind="numerics")
-def clamped(patches, class_token, positions):
-    return _plain(patches, class_token, positions).clamp(-1e4, 1e4)
-
-
-@wrong("positions below 1e-5 in absolute value are taken for 0", kind="numerics")
-def small_positions_vanish(patches, class_token, positions):
-    return _plain(patches, class_token, F.hardshrink(positions, 1e-5))
+change(_in_one_call, "clamped", "the result is clamped to -1e4 to 1e4", "numerics",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions).clamp(-1e4, 1e4)"))
+change(_in_one_call, "small_positions_vanish", "positions below 1e-5 in absolute value are taken for 0", "numerics",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, F.hardshrink(positions, 1e-5))"))
 
 
 @wrong("the sum is computed as log(exp(a)*exp(b)), which overflows for large numbers and gives -inf for very "
@@ -410,19 +385,12 @@ def by_exponentials(patches, class_token, positions):
     return (tokens.exp() * positions.exp()).log()
 
 
-@wrong("the class token is detached: it gets no gradient", kind="gradient")
-def class_token_detached(patches, class_token, positions):
-    return _plain(patches, class_token.detach(), positions)
-
-
-@wrong("the positions are detached: they get no gradient", kind="gradient")
-def positions_detached(patches, class_token, positions):
-    return _plain(patches, class_token, positions.data)
-
-
-@wrong("the patches are detached: no gradient flows to them", kind="gradient")
-def patches_detached(patches, class_token, positions):
-    return _plain(patches.detach(), class_token, positions)
+change(_in_one_call, "class_token_detached", "the class token is detached: it gets no gradient", "gradient",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token.detach(), positions)"))
+change(_in_one_call, "positions_detached", "the positions are detached: they get no gradient", "gradient",
+       ("_plain(patches, class_token, positions)", "_plain(patches, class_token, positions.data)"))
+change(_in_one_call, "patches_detached", "the patches are detached: no gradient flows to them", "gradient",
+       ("_plain(patches, class_token, positions)", "_plain(patches.detach(), class_token, positions)"))
 
 
 @wrong("the class token is rebuilt by torch.tensor from its numbers, in the patches' type, so it gets no gradient "
@@ -474,11 +442,9 @@ def positions_in_place(patches, class_token, positions):
     return torch.cat([positions[:1].expand(len(patches), 1, -1), patches + positions[1:]], dim=1)
 
 
-@wrong("the class token comes back with the shape [1, 1, D]: unsqueeze_ adds axes to the given tensor",
-       kind="interface")
-def axes_for_the_class_token(patches, class_token, positions):
-    class_token.unsqueeze_(0).unsqueeze_(0)
-    return torch.cat([class_token.expand(len(patches), -1, -1), patches], dim=1) + positions
+change(_plain, "axes_for_the_class_token",
+       "the class token comes back with the shape [1, 1, D]: unsqueeze_ adds axes to the given tensor", "interface",
+       ("B, N, D = patches.shape", "class_token.unsqueeze_(0).unsqueeze_(0)"), ("B, 1, D", "len(patches), -1, -1"))
 
 
 @wrong("returns a tuple of the class token's sequence and that of the patches", kind="interface")
@@ -487,9 +453,8 @@ def in_two_parts(patches, class_token, positions):
     return X[:, :1], X[:, 1:]
 
 
-@wrong("returns a list with one sequence for each image", kind="interface")
-def list_of_sequences(patches, class_token, positions):
-    return list(_plain(patches, class_token, positions))
+change(_in_one_call, "list_of_sequences", "returns a list with one sequence for each image", "interface",
+       ("_plain(patches, class_token, positions)", "list(_plain(patches, class_token, positions))"))
 
 
 @wrong("the class token comes first in the arguments, so calls by position exchange it with the patches",

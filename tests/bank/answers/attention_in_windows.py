@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 def _attend(q, k, v):
@@ -138,11 +138,8 @@ def stretches(Q, K, V, M):
     return _attend(q, k, v).reshape(B, H, W, D)
 
 
-@wrong("reshaped to stretches of M cells: a window one row high", kind="layout")
-def stretches_of_m(Q, K, V, M):
-    B, H, W, D = Q.shape
-    q, k, v = (x.reshape(B, H, W // M, M, D) for x in (Q, K, V))
-    return _attend(q, k, v).reshape(B, H, W, D)
+change(stretches, "stretches_of_m", "reshaped to stretches of M cells: a window one row high", "layout",
+       ("-1, M * M", "H, W // M, M"))
 
 
 @wrong("M cells of one column in a window", kind="layout")
@@ -228,10 +225,8 @@ def around_by_m(Q, K, V, M):
     return _full(Q, K, V, ((r[:, None] - r).abs() <= M) & ((c[:, None] - c).abs() <= M))
 
 
-@wrong("all cells nearer than M", kind="concept")
-def nearer_than_m(Q, K, V, M):
-    r, c = _coordinates(Q)
-    return _full(Q, K, V, ((r[:, None] - r).abs() < M) & ((c[:, None] - c).abs() < M))
+change(around_by_m, "nearer_than_m", "all cells nearer than M", "concept",
+       ("<= M", "< M", 2))
 
 
 @wrong("a sliding window centred at each cell", kind="concept")
@@ -293,17 +288,18 @@ def without_itself(Q, K, V, M):
     return _reverse(A @ v, M, *Q.shape[1:3])
 
 
-@wrong("itself left out by minus infinity, so that windows of one cell are NaN", kind="concept")
-def without_itself_nan(Q, K, V, M):
-    q, k, v = (_partition(x, M) for x in (Q, K, V))
-    own = torch.eye(M * M, dtype=torch.bool, device=Q.device)
-    A = (q @ k.mT / Q.shape[-1] ** 0.5).masked_fill(own, -math.inf).softmax(-1)
-    return _reverse(A @ v, M, *Q.shape[1:3])
+change(without_itself, "without_itself_nan",
+       "itself left out by minus infinity, so that windows of one cell are NaN", "concept",
+       ("own, -1e9", "own, -math.inf"))
 
 
-@wrong("no root", kind="concept")
-def no_root(Q, K, V, M):
-    return as_swin(Q * Q.shape[-1] ** 0.5, K, V, M)
+# Right, and not registered: answers below are changes of it.
+def _plain(Q, K, V, M):
+    return as_swin(Q, K, V, M)
+
+
+change(_plain, "no_root", "no root", "concept",
+       ("as_swin(Q, K, V, M)", "as_swin(Q * Q.shape[-1] ** 0.5, K, V, M)"))
 
 
 @wrong("root of M, the axis behind", kind="concept")
@@ -312,33 +308,22 @@ def root_of_m(Q, K, V, M):
     return _reverse((q @ k.mT / M**0.5).softmax(-1) @ v, M, *Q.shape[1:3])
 
 
-@wrong("root of the number of cells in a window", kind="concept")
-def root_of_cells(Q, K, V, M):
+# Right, and not registered: answers below are changes of it.
+def _written_out(Q, K, V, M):
     q, k, v = (_partition(x, M) for x in (Q, K, V))
-    return _reverse((q @ k.mT / math.sqrt(q.shape[1])).softmax(-1) @ v, M, *Q.shape[1:3])
+    return _reverse((q @ k.mT / Q.shape[-1] ** 0.5).softmax(-1) @ v, M, *Q.shape[1:3])
 
 
-@wrong("divided by D", kind="concept")
-def divided_by_d(Q, K, V, M):
-    return as_swin(Q / Q.shape[-1] ** 0.5, K, V, M)
-
-
-@wrong("softmax over the queries", kind="concept")
-def over_queries(Q, K, V, M):
-    q, k, v = (_partition(x, M) for x in (Q, K, V))
-    return _reverse((q @ k.mT / Q.shape[-1] ** 0.5).softmax(1) @ v, M, *Q.shape[1:3])
-
-
-@wrong("softmax over windows and batch", kind="concept")
-def over_windows(Q, K, V, M):
-    q, k, v = (_partition(x, M) for x in (Q, K, V))
-    return _reverse((q @ k.mT / Q.shape[-1] ** 0.5).softmax(0) @ v, M, *Q.shape[1:3])
-
-
-@wrong("no softmax", kind="concept")
-def no_softmax(Q, K, V, M):
-    q, k, v = (_partition(x, M) for x in (Q, K, V))
-    return _reverse(q @ k.mT / Q.shape[-1] ** 0.5 @ v, M, *Q.shape[1:3])
+change(_written_out, "root_of_cells", "root of the number of cells in a window", "concept",
+       ("Q.shape[-1] ** 0.5", "math.sqrt(q.shape[1])"))
+change(_plain, "divided_by_d", "divided by D", "concept",
+       ("as_swin(Q, K, V, M)", "as_swin(Q / Q.shape[-1] ** 0.5, K, V, M)"))
+change(_written_out, "over_queries", "softmax over the queries", "concept",
+       (".softmax(-1)", ".softmax(1)"))
+change(_written_out, "over_windows", "softmax over windows and batch", "concept",
+       (".softmax(-1)", ".softmax(0)"))
+change(_written_out, "no_softmax", "no softmax", "concept",
+       ("(q @ k.mT / Q.shape[-1] ** 0.5).softmax(-1)", "q @ k.mT / Q.shape[-1] ** 0.5"))
 
 
 @wrong("softmax over one of the two axes of a window only", kind="concept")
@@ -349,14 +334,10 @@ def over_one_axis(Q, K, V, M):
     return torch.einsum("bhwijkl,bhkwld->bhiwjd", e.softmax(-1), v).reshape(B, H, W, D)
 
 
-@wrong("values are the keys", kind="concept")
-def values_are_keys(Q, K, V, M):
-    return as_swin(Q, K, K, M)
-
-
-@wrong("queries and keys exchanged", kind="concept")
-def exchanged(Q, K, V, M):
-    return as_swin(K, Q, V, M)
+change(_plain, "values_are_keys", "values are the keys", "concept",
+       ("as_swin(Q, K, V, M)", "as_swin(Q, K, K, M)"))
+change(_plain, "exchanged", "queries and keys exchanged", "concept",
+       ("as_swin(Q, K, V, M)", "as_swin(K, Q, V, M)"))
 
 
 @wrong("the mean of the window for all of its cells", kind="concept")
@@ -372,10 +353,8 @@ def values_of_stretches(Q, K, V, M):
     return _reverse(_attend(q, k, v), M, *Q.shape[1:3])
 
 
-@wrong("one query a window: the mean of its queries", kind="concept")
-def one_query_a_window(Q, K, V, M):
-    q, k, v = (_partition(x, M) for x in (Q, K, V))
-    return _reverse(_attend(q.mean(1, keepdim=True).expand_as(q), k, v), M, *Q.shape[1:3])
+change(_written_out, "one_query_a_window", "one query a window: the mean of its queries", "concept",
+       ("(q @ k.mT / Q.shape[-1] ** 0.5).softmax(-1) @ v", "_attend(q.mean(1, keepdim=True).expand_as(q), k, v)"))
 
 
 @wrong("causal within a window", kind="concept")
@@ -395,14 +374,10 @@ def pictures_mixed(Q, K, V, M):
     return y.permute(2, 0, 3, 1, 4, 5).reshape(B, H, W, D)
 
 
-@wrong("a window of two, whatever M is", kind="interface")
-def always_two(Q, K, V, M):
-    return as_swin(Q, K, V, 2)
-
-
-@wrong("a window of seven, whatever M is", kind="interface")
-def always_seven(Q, K, V, M):
-    return as_swin(Q, K, V, 7)
+change(_plain, "always_two", "a window of two, whatever M is", "interface",
+       ("as_swin(Q, K, V, M)", "as_swin(Q, K, V, 2)"))
+change(_plain, "always_seven", "a window of seven, whatever M is", "interface",
+       ("as_swin(Q, K, V, M)", "as_swin(Q, K, V, 7)"))
 
 
 @wrong("grid taken for a square", kind="edge")
@@ -424,36 +399,15 @@ def six_axes(Q, K, V, M):
     return _attend(_partition(Q, M), _partition(K, M), _partition(V, M)).reshape(B, H // M, W // M, M, M, D)
 
 
-@wrong("rows and columns exchanged in the result", kind="shape")
-def turned(Q, K, V, M):
-    return as_swin(Q, K, V, M).transpose(1, 2)
-
-
-@wrong("the last band of rows is not filled", kind="edge")
-def last_band_missing(Q, K, V, M):
-    Y = torch.zeros_like(V)
-    for r in range(0, Q.shape[1] - M, M):
-        for c in range(0, Q.shape[2], M):
-            here = (slice(None), slice(r, r + M), slice(c, c + M))
-            Y[here] = _attend(Q[here].flatten(1, 2), K[here].flatten(1, 2), V[here].flatten(1, 2)).unflatten(1, (M, M))
-    return Y
-
-
-@wrong("steps of 1 in place of M: windows overwrite each other", kind="concept")
-def steps_of_one(Q, K, V, M):
-    Y = torch.zeros_like(V)
-    for r in range(Q.shape[1] - M + 1):
-        for c in range(Q.shape[2] - M + 1):
-            here = (slice(None), slice(r, r + M), slice(c, c + M))
-            Y[here] = _attend(Q[here].flatten(1, 2), K[here].flatten(1, 2), V[here].flatten(1, 2)).unflatten(1, (M, M))
-    return Y
-
-
-@wrong("exp without taking away the largest score", kind="numerics")
-def plain_exp(Q, K, V, M):
-    q, k, v = (_partition(x, M) for x in (Q, K, V))
-    e = (q @ k.mT / Q.shape[-1] ** 0.5).exp()
-    return _reverse(e / e.sum(-1, keepdim=True) @ v, M, *Q.shape[1:3])
+change(_plain, "turned", "rows and columns exchanged in the result", "shape",
+       ("as_swin(Q, K, V, M)", "as_swin(Q, K, V, M).transpose(1, 2)"))
+change(into_a_new_tensor, "last_band_missing", "the last band of rows is not filled", "edge",
+       ("Q.shape[1]", "Q.shape[1] - M"))
+change(into_a_new_tensor, "steps_of_one", "steps of 1 in place of M: windows overwrite each other", "concept",
+       ("0, Q.shape[1], M", "Q.shape[1] - M + 1"), ("0, Q.shape[2], M", "Q.shape[2] - M + 1"))
+change(_written_out, "plain_exp", "exp without taking away the largest score", "numerics",
+       before("return", "e = (q @ k.mT / Q.shape[-1] ** 0.5).exp()"),
+       ("(q @ k.mT / Q.shape[-1] ** 0.5).softmax(-1)", "e / e.sum(-1, keepdim=True)"))
 
 
 @wrong("through numpy, without gradients", kind="gradient")
@@ -468,9 +422,8 @@ def into_v(Q, K, V, M):
     return V
 
 
-@wrong("the result in float32 always", kind="numerics")
-def always_float32(Q, K, V, M):
-    return as_swin(Q.float(), K.float(), V.float(), M)
+change(_plain, "always_float32", "the result in float32 always", "numerics",
+       ("as_swin(Q, K, V, M)", "as_swin(Q.float(), K.float(), V.float(), M)"))
 
 
 # ---------------------------------------------------------------- of a second author, who knew the text alone
@@ -694,9 +647,8 @@ def unfolded_features_inside(Q, K, V, M):
     return F.fold(mixed, Q.shape[1:3], M, stride=M).permute(0, 2, 3, 1)
 
 
-@wrong("Q is added as a residual", kind="concept")
-def residual_added(Q, K, V, M):
-    return Q + _glue(_attend_too(_cut(Q, M), _cut(K, M), _cut(V, M)), M)
+change(_plain, "residual_added", "Q is added as a residual", "concept",
+       ("as_swin(Q, K, V, M)", "Q + _glue(_attend_too(_cut(Q, M), _cut(K, M), _cut(V, M)), M)"))
 
 
 @wrong("two mistakes: not scaled, and glued by a reshape alone", kind="concept")

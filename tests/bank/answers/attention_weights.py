@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import right, wrong
+from answers import change, right, wrong
 
 # ------------------------------------------------------------------------------------------------------------- right
 
@@ -126,10 +126,14 @@ def softmax_over_decoder_states(E, mask):
     return E.softmax(-2) * mask[..., None, :]
 
 
-@wrong("the mask is inverted: words get 0 and padding shares the weight (NaN in a sentence without padding)",
-       kind="concept")
-def mask_inverted(E, mask):
-    return E.masked_fill(mask[..., None, :], -torch.inf).softmax(-1)
+# Right, and not registered: answers below are changes of it.
+def _plain(E, mask):
+    return _masked(E, mask).softmax(-1)
+
+
+change(_plain, "mask_inverted",
+       "the mask is inverted: words get 0 and padding shares the weight (NaN in a sentence without padding)", "concept",
+       ("_masked(E, mask)", "E.masked_fill(mask[..., None, :], -torch.inf)"))
 
 
 @wrong("the mask is applied after the softmax and the rest is not shared anew, so rows with padding sum to less than 1",
@@ -143,9 +147,8 @@ def scores_times_mask(E, mask):
     return (E * mask[..., None, :]).softmax(-1)
 
 
-@wrong("the scores are divided by the root of T_x before the softmax", kind="concept")
-def scaled(E, mask):
-    return (_masked(E, mask) / math.sqrt(E.shape[-1])).softmax(-1)
+change(_plain, "scaled", "the scores are divided by the root of T_x before the softmax", "concept",
+       ("_masked(E, mask)", "(_masked(E, mask) / math.sqrt(E.shape[-1]))"))
 
 
 @wrong("softmax of the negative scores: the worst word gets the largest weight", kind="concept")
@@ -153,9 +156,8 @@ def of_negative_scores(E, mask):
     return _masked(-E, mask).softmax(-1)
 
 
-@wrong("the mask is ignored: padding gets weight like words", kind="concept")
-def no_mask(E, mask):
-    return E.softmax(-1)
+change(_plain, "no_mask", "the mask is ignored: padding gets weight like words", "concept",
+       ("_masked(E, mask)", "E"))
 
 
 @wrong("the best word gets weight 1 and all others 0 (argmax instead of softmax), without any gradient", kind="concept")
@@ -169,9 +171,8 @@ def normalised_sigmoids(E, mask):
     return parts / parts.sum(-1, keepdim=True).clamp(min=torch.finfo(E.dtype).tiny)
 
 
-@wrong("plain sigmoids at the words, not normalised at all", kind="concept")
-def plain_sigmoids(E, mask):
-    return _masked(E, mask).sigmoid()
+change(_plain, "plain_sigmoids", "plain sigmoids at the words, not normalised at all", "concept",
+       (".softmax(-1)", ".sigmoid()"))
 
 
 @wrong("one softmax over decoder states and words together: the whole table of a sentence sums to 1", kind="concept")
@@ -179,15 +180,11 @@ def softmax_over_both_axes(E, mask):
     return _masked(E, mask).flatten(-2).softmax(-1).reshape(E.shape)
 
 
-@wrong("the mask is laid along the decoder states (a new axis at the end): rows are left out instead of columns; it "
-       "raises where T_y and T_x differ (and neither is 1)", kind="shape")
-def mask_on_the_rows(E, mask):
-    return E.masked_fill(~mask[..., :, None], -torch.inf).softmax(-1)
-
-
-@wrong("the mask is used one place too late (rolled to the right)", kind="concept")
-def mask_shifted(E, mask):
-    return _masked(E, mask.roll(1, -1)).softmax(-1)
+change(_plain, "mask_on_the_rows", "the mask is laid along the decoder states (a new axis at the end): rows are left "
+       "out instead of columns; it raises where T_y and T_x differ (and neither is 1)", "shape",
+       ("_masked(E, mask)", "E.masked_fill(~mask[..., :, None], -torch.inf)"))
+change(_plain, "mask_shifted", "the mask is used one place too late (rolled to the right)", "concept",
+       ("_masked(E, mask)", "_masked(E, mask.roll(1, -1))"))
 
 
 @wrong("the first place is always taken for a word, whatever the mask says", kind="concept")
@@ -197,9 +194,8 @@ def first_place_always_kept(E, mask):
     return _masked(E, mask).softmax(-1)
 
 
-@wrong("returns the logarithms of the weights (log_softmax)", kind="concept")
-def log_weights(E, mask):
-    return _masked(E, mask).log_softmax(-1)
+change(_plain, "log_weights", "returns the logarithms of the weights (log_softmax)", "concept",
+       ("softmax(-1)", "log_softmax(-1)"))
 
 
 @wrong("1 is added to the sum of exponentials (as if there were one more word with score 0), so rows sum to less "
@@ -217,9 +213,8 @@ def shared_equally(E, mask):
     return A + keep * (1 - A.sum(-1, keepdim=True)) / keep.sum(-1, keepdim=True)
 
 
-@wrong("powers of 2 instead of e", kind="concept")
-def powers_of_two(E, mask):
-    return (_masked(E, mask) * math.log(2)).softmax(-1)
+change(_plain, "powers_of_two", "powers of 2 instead of e", "concept",
+       ("_masked(E, mask)", "(_masked(E, mask) * math.log(2))"))
 
 
 @wrong("the mask is added to the scores (words get 1 more) instead of leaving padding out", kind="concept")
@@ -241,9 +236,8 @@ def causal_too(E, mask):
     return _masked(E, mask).masked_fill(late & ~first[..., None, :], -torch.inf).softmax(-1)
 
 
-@wrong("the mask of the batch's first sentence is used for all sentences", kind="concept")
-def first_mask_for_all(E, mask):
-    return _masked(E, mask.reshape(-1, mask.shape[-1])[0]).softmax(-1)
+change(_plain, "first_mask_for_all", "the mask of the batch's first sentence is used for all sentences", "concept",
+       ("_masked(E, mask)", "_masked(E, mask.reshape(-1, mask.shape[-1])[0])"))
 
 
 @wrong("the weights are divided by the row's largest one: the best word has 1 and rows sum to more", kind="concept")
@@ -264,11 +258,9 @@ def by_expm1(E, mask):
     return parts / parts.sum(-1, keepdim=True)
 
 
-@wrong("weights in proportion to relu of the scores, without any exponential (0/0 where no score is above 0)",
-       kind="concept")
-def in_proportion_to_relu(E, mask):
-    parts = E.relu() * mask[..., None, :]
-    return parts / parts.sum(-1, keepdim=True)
+change(by_expm1, "in_proportion_to_relu", "weights in proportion to relu of the scores, without any exponential (0/0 "
+       "where no score is above 0)", "concept",
+       ("torch.expm1(E)", "E.relu()"))
 
 
 @wrong("rows of decoder states whose number is that of a padded place are set to 0, as if the table were a "
@@ -280,9 +272,8 @@ def rows_left_out_too(E, mask):
     return _masked(E, mask).softmax(-1) * rows[..., :, None]
 
 
-@wrong("1 - mask on a boolean tensor: torch raises at once", kind="interface")
-def one_minus_a_boolean(E, mask):
-    return (E - (1 - mask[..., None, :]) * 1e9).softmax(-1)
+change(_plain, "one_minus_a_boolean", "1 - mask on a boolean tensor: torch raises at once", "interface",
+       ("_masked(E, mask)", "(E - (1 - mask[..., None, :]) * 1e9)"))
 
 
 @wrong("(not mask) times -inf is added: 0 times -inf is NaN, so all weights are NaN", kind="numerics")
@@ -298,11 +289,9 @@ def two_axis_and_mask(E, mask):
     return E.softmax(-2) * ~mask[..., None, :]
 
 
-@wrong("two mistakes: scores are scaled by the root of T_x, and the mask is applied after the softmax without "
-       "sharing anew",
-       kind="concept")
-def two_scaled_and_late(E, mask):
-    return (E / E.shape[-1] ** 0.5).softmax(-1) * mask[..., None, :]
+change(softmax_over_decoder_states, "two_scaled_and_late", "two mistakes: scores are scaled by the root of T_x, and "
+       "the mask is applied after the softmax without sharing anew", "concept",
+       ("E.softmax(-2)", "(E / E.shape[-1] ** 0.5).softmax(-1)"))
 
 
 @wrong("two mistakes: exponentials without a maximum (overflow), and the sum runs over padding too", kind="numerics")
@@ -311,11 +300,9 @@ def two_exp_and_sum(E, mask):
     return parts * mask[..., None, :] / parts.sum(-1, keepdim=True)
 
 
-@wrong("two mistakes: the mask's new axis is put at a fixed place (one batch axis only), and padding gets -1e4 "
-       "instead of "
-       "-inf", kind="layout")
-def two_axis_and_fill(E, mask):
-    return E.masked_fill(~mask[:, None], -1e4).softmax(-1)
+change(_plain, "two_axis_and_fill", "two mistakes: the mask's new axis is put at a fixed place (one batch axis only), "
+       "and padding gets -1e4 instead of -inf", "layout",
+       ("_masked(E, mask)", "E.masked_fill(~mask[:, None], -1e4)"))
 
 
 @wrong("two mistakes: powers of 2 instead of e, and words are taken to stand at the beginning (mask as a count)",
@@ -328,11 +315,9 @@ def two_base_and_prefix(E, mask):
 # -------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("exponentials without subtracting a maximum: overflow to inf/inf for large scores, 0/0 for very low ones",
-       kind="numerics")
-def exp_without_maximum(E, mask):
-    parts = torch.where(mask[..., None, :], E, -torch.inf).exp()
-    return parts / parts.sum(-1, keepdim=True)
+change(by_expm1, "exp_without_maximum", "exponentials without subtracting a maximum: overflow to inf/inf for large "
+       "scores, 0/0 for very low ones", "numerics",
+       (".expm1(E) * mask[..., None, :]", ".where(mask[..., None, :], E, -torch.inf).exp()"))
 
 
 @wrong("one maximum for the whole batch: a sentence with much lower scores underflows to 0/0", kind="numerics")
@@ -342,20 +327,12 @@ def one_maximum_for_the_batch(E, mask):
     return parts / parts.sum(-1, keepdim=True)
 
 
-@wrong("one maximum for all decoder states of a sentence: a row with much lower scores than another underflows to 0/0",
-       kind="numerics")
-def one_maximum_for_the_sentence(E, mask):
-    z = _masked(E, mask)
-    parts = (z - z.amax((-2, -1), keepdim=True)).exp()
-    return parts / parts.sum(-1, keepdim=True)
-
-
-@wrong("the maximum is never taken below 0, so rows whose scores are all far below zero underflow to 0/0",
-       kind="numerics")
-def maximum_not_below_zero(E, mask):
-    z = _masked(E, mask)
-    parts = (z - z.amax(-1, keepdim=True).clamp(min=0)).exp()
-    return parts / parts.sum(-1, keepdim=True)
+change(one_maximum_for_the_batch, "one_maximum_for_the_sentence", "one maximum for all decoder states of a sentence: a "
+       "row with much lower scores than another underflows to 0/0", "numerics",
+       ("z.max().detach()", "z.amax((-2, -1), keepdim=True)"))
+change(one_maximum_for_the_batch, "maximum_not_below_zero",
+       "the maximum is never taken below 0, so rows whose scores are all far below zero underflow to 0/0", "numerics",
+       ("z.max().detach()", "z.amax(-1, keepdim=True).clamp(min=0)"))
 
 
 @wrong("the maximum includes padding: where padding scores far above the words, these underflow to 0/0",
@@ -381,17 +358,12 @@ def eps_in_the_sum(E, mask):
     return parts / (parts.sum(-1, keepdim=True) + 1e-3)
 
 
-@wrong("padding gets the score -1e9 instead of -inf: where all scores are far below that, padding takes all the weight",
-       kind="numerics")
-def filled_with_minus_1e9(E, mask):
-    return E.masked_fill(~mask[..., None, :], -1e9).softmax(-1)
-
-
-@wrong("10000 is subtracted from padding's scores instead of setting them to -inf: padding that scores that much "
-       "more than "
-       "the words keeps its weight", kind="numerics")
-def minus_10000_added(E, mask):
-    return (E - 1e4 * (~mask[..., None, :]).to(E.dtype)).softmax(-1)
+change(_plain, "filled_with_minus_1e9", "padding gets the score -1e9 instead of -inf: where all scores are far below "
+       "that, padding takes all the weight", "numerics",
+       ("_masked(E, mask)", "E.masked_fill(~mask[..., None, :], -1e9)"))
+change(_plain, "minus_10000_added", "10000 is subtracted from padding's scores instead of setting them to -inf: "
+       "padding that scores that much more than the words keeps its weight", "numerics",
+       ("_masked(E, mask)", "(E - 1e4 * (~mask[..., None, :]).to(E.dtype))"))
 
 
 @wrong("the logarithm of mask + 1e-9 is added: padding is merely unlikely, not exactly 0", kind="numerics")
@@ -437,16 +409,12 @@ def rounded(E, mask):
 # ---------------------------------------------------------------------------------------------------- wrong: layout
 
 
-@wrong("mask[:, None] puts the new axis at position 1: right for one batch axis, wrong or an error for none or several",
-       kind="layout")
-def one_batch_axis_only(E, mask):
-    return E.masked_fill(~mask[:, None], -torch.inf).softmax(-1)
-
-
-@wrong("no new axis at all: mask [B, T_x] meets E's last two axes, so it raises, or for B = T_y masks the wrong rows",
-       kind="shape")
-def mask_without_new_axis(E, mask):
-    return E.masked_fill(~mask, -torch.inf).softmax(-1)
+change(_plain, "one_batch_axis_only", "mask[:, None] puts the new axis at position 1: right for one batch axis, wrong "
+       "or an error for none or several", "layout",
+       ("_masked(E, mask)", "E.masked_fill(~mask[:, None], -torch.inf)"))
+change(_plain, "mask_without_new_axis", "no new axis at all: mask [B, T_x] meets E's last two axes, so it raises, or "
+       "for B = T_y masks the wrong rows", "shape",
+       ("_masked(E, mask)", "E.masked_fill(~mask, -torch.inf)"))
 
 
 @wrong("a mask [B, T_x] with B = T_y is taken for a table of its own, one row for each decoder state", kind="layout")
@@ -505,9 +473,8 @@ def where_after_exp(E, mask):
     return parts / parts.sum(-1, keepdim=True)
 
 
-@wrong("computed on E.data: no gradient reaches the scores", kind="gradient")
-def on_the_data(E, mask):
-    return _masked(E.data, mask).softmax(-1)
+change(_plain, "on_the_data", "computed on E.data: no gradient reaches the scores", "gradient",
+       ("_masked(E, mask)", "_masked(E.data, mask)"))
 
 
 @wrong("rows are rebuilt from Python numbers by torch.tensor: the result is cut off from the scores", kind="gradient")
@@ -549,9 +516,8 @@ def mask_kept(E, mask):
 _masks = {}
 
 
-@wrong("casts to float32: float64 and bfloat16 scores give float32 weights", kind="interface")
-def always_float32(E, mask):
-    return _masked(E.float(), mask).softmax(-1)
+change(_plain, "always_float32", "casts to float32: float64 and bfloat16 scores give float32 weights", "interface",
+       ("_masked(E, mask)", "_masked(E.float(), mask)"))
 
 
 @wrong("the weights are multiplied by mask.float() at the end: bfloat16 scores give float32 weights", kind="interface")
@@ -604,11 +570,9 @@ def by_fused_attention(E, mask):
     return F.scaled_dot_product_attention(torch.zeros_like(E), unit, unit, attn_mask=_masked(E, mask), scale=1.0)
 
 
-@wrong("words are taken to stand at the beginning: the mask is replaced by its count, so other patterns are wrong",
-       kind="edge")
-def mask_as_a_prefix(E, mask):
-    prefix = torch.arange(E.shape[-1], device=E.device) < mask.sum(-1, keepdim=True)
-    return _masked(E, prefix).softmax(-1)
+change(two_base_and_prefix, "mask_as_a_prefix", "words are taken to stand at the beginning: the mask is replaced by "
+       "its count, so other patterns are wrong", "edge",
+       ("(_masked(E, prefix) * math.log(2))", "_masked(E, prefix)"))
 
 
 @wrong("everything up to the last word counts as a word: padding at the left or between words gets weight", kind="edge")
@@ -628,8 +592,6 @@ def sigmoid_of_a_single_word(E, mask):
     return E.sigmoid() if E.shape[-1] == 1 else _masked(E, mask).softmax(-1)
 
 
-@wrong("where there is no padding anywhere the mask step and the softmax's last axis are forgotten: softmax over "
-       "axis -2",
-       kind="edge")
-def without_padding_other_axis(E, mask):
-    return E.softmax(-2) if mask.all() else _masked(E, mask).softmax(-1)
+change(softmax_over_decoder_states, "without_padding_other_axis", "where there is no padding anywhere the mask step "
+       "and the softmax's last axis are forgotten: softmax over axis -2", "edge",
+       ("* mask[..., None, :]", "if mask.all() else _masked(E, mask).softmax(-1)"))

@@ -1,7 +1,7 @@
 """Answers to average_precision (assignment 14)."""
 
 import torch
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # what several answers share
 
@@ -190,24 +190,10 @@ def first_above(scores, boxes, targets, threshold):
     return area(torch.tensor(tp, device=scores.device).to(scores.dtype), len(targets))
 
 
-@wrong("last target that is above the threshold", "concept")
-def last_above(scores, boxes, targets, threshold):
-    ious, used, tp = iou_table(boxes, targets), set(), []
-    for i in scores.argsort(descending=True).tolist():
-        fits = [j for j in range(len(targets)) if j not in used and ious[i, j] >= threshold]
-        tp.append(bool(fits))
-        used.update(fits[-1:])
-    return area(torch.tensor(tp, device=scores.device).to(scores.dtype), len(targets))
-
-
-@wrong("all targets above the threshold are taken", "concept")
-def takes_all(scores, boxes, targets, threshold):
-    ious, used, tp = iou_table(boxes, targets), set(), []
-    for i in scores.argsort(descending=True).tolist():
-        fits = [j for j in range(len(targets)) if j not in used and ious[i, j] >= threshold]
-        tp.append(bool(fits))
-        used.update(fits)
-    return area(torch.tensor(tp, device=scores.device).to(scores.dtype), len(targets))
+change(first_above, "last_above", "last target that is above the threshold", "concept",
+       ("fits[:1]", "fits[-1:]"))
+change(first_above, "takes_all", "all targets above the threshold are taken", "concept",
+       ("fits[:1]", "fits"))
 
 
 @wrong("the best target is taken even below the threshold", "concept")
@@ -230,15 +216,11 @@ def targets_choose(scores, boxes, targets, threshold):
     return area(tp[scores.argsort(descending=True)], len(targets))
 
 
-@wrong("not sorted", "concept")
-def unsorted(scores, boxes, targets, threshold):
-    order = torch.arange(len(scores), device=scores.device)
-    return area(matched(scores, iou_table(boxes, targets), threshold, order), len(targets))
-
-
-@wrong("ascending", "concept")
-def ascending(scores, boxes, targets, threshold):
-    return area(matched(scores, iou_table(boxes, targets), threshold, scores.argsort()), len(targets))
+change(by_steps, "unsorted", "not sorted", "concept",
+       before("return", "order = torch.arange(len(scores), device=scores.device)"),
+       ("iou_table(boxes, targets), threshold", "iou_table(boxes, targets), threshold, order"))
+change(by_steps, "ascending", "ascending", "concept",
+       ("iou_table(boxes, targets), threshold", "iou_table(boxes, targets), threshold, scores.argsort()"))
 
 
 @wrong("matched in the given order, sorted only for the curve", "concept")
@@ -255,10 +237,9 @@ def sorted_twice(scores, boxes, targets, threshold):
     return area(tp[order], len(targets))
 
 
-@wrong("ranks instead of an order: argsort of argsort", "concept")
-def by_ranks(scores, boxes, targets, threshold):
-    order = scores.argsort(descending=True).argsort()
-    return area(matched(scores, iou_table(boxes, targets), threshold, order), len(targets))
+change(by_steps, "by_ranks", "ranks instead of an order: argsort of argsort", "concept",
+       before("return", "order = scores.argsort(descending=True).argsort()"),
+       ("iou_table(boxes, targets), threshold", "iou_table(boxes, targets), threshold, order"))
 
 
 @wrong("sorted by IoU", "concept")
@@ -273,16 +254,10 @@ def boxes_sorted(scores, boxes, targets, threshold):
     return area(matched(scores, iou_table(boxes[order], targets), threshold), len(targets))
 
 
-@wrong("no envelope", "concept")
-def raw(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    return (torch.diff(recall, prepend=recall.new_zeros(1)) * precision).sum()
-
-
-@wrong("trapezoids without an envelope", "concept")
-def trapezoids(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    return torch.trapezoid(torch.cat([precision[:1], precision]), torch.cat([recall.new_zeros(1), recall]))
+change(precision_before, "raw", "no envelope", "concept",
+       ("best = envelope(precision)", ""), ("torch.cat([best.new_ones(1), best[:-1]])", "precision"))
+change(trapezoids_of_the_envelope, "trapezoids", "trapezoids without an envelope", "concept",
+       ("best = envelope(precision)", ""), ("best[:1], best", "precision[:1], precision"))
 
 
 @wrong("trapz that begins at the first detection", "concept")
@@ -291,10 +266,8 @@ def trapezoids_from_the_first(scores, boxes, targets, threshold):
     return torch.trapezoid(envelope(precision), recall)
 
 
-@wrong("envelope from the front", "concept")
-def front_envelope(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    return (torch.diff(recall, prepend=recall.new_zeros(1)) * precision.cummax(0).values).sum()
+change(precision_before, "front_envelope", "envelope from the front", "concept",
+       ("best = envelope(precision)", ""), ("torch.cat([best.new_ones(1), best[:-1]])", "precision.cummax(0).values"))
 
 
 @wrong("the largest precision of all", "concept")
@@ -303,11 +276,9 @@ def largest(scores, boxes, targets, threshold):
     return precision.max() * recall[-1]
 
 
-@wrong("envelope of each and the next only", "concept")
-def next_only(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    best = torch.maximum(precision, torch.cat([precision[1:], precision[-1:]]))
-    return (torch.diff(recall, prepend=recall.new_zeros(1)) * best).sum()
+change(precision_before, "next_only", "envelope of each and the next only", "concept",
+       ("envelope(precision)", "torch.maximum(precision, torch.cat([precision[1:], precision[-1:]]))"),
+       ("torch.cat([best.new_ones(1), best[:-1]])", "best"))
 
 
 @wrong("mean precision over all detections", "concept")
@@ -348,19 +319,12 @@ def by_found_nan(scores, boxes, targets, threshold):
     return (tp * envelope(curve(tp, 1)[0])).sum() / tp.sum()
 
 
-@wrong("divided by the number of detections", "concept")
-def by_detections(scores, boxes, targets, threshold):
-    return area(matched(scores, iou_table(boxes, targets), threshold), len(scores))
-
-
-@wrong("divided by the smaller of N and M", "concept")
-def by_the_smaller(scores, boxes, targets, threshold):
-    return area(matched(scores, iou_table(boxes, targets), threshold), min(len(scores), len(targets)))
-
-
-@wrong("summed, not divided", "concept")
-def not_divided(scores, boxes, targets, threshold):
-    return area(matched(scores, iou_table(boxes, targets), threshold), 1)
+change(by_steps, "by_detections", "divided by the number of detections", "concept",
+       ("len(targets)", "len(scores)"))
+change(by_steps, "by_the_smaller", "divided by the smaller of N and M", "concept",
+       ("len(targets)", "min(len(scores), len(targets))"))
+change(by_steps, "not_divided", "summed, not divided", "concept",
+       ("len(targets)", "1"))
 
 
 @wrong("eleven points", "concept")
@@ -373,14 +337,8 @@ def eleven(scores, boxes, targets, threshold):
     return total
 
 
-@wrong("101 points, as COCO's code", "concept")
-def hundred_and_one(scores, boxes, targets, threshold):
-    precision, recall = curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
-    total = 0 * recall[0]
-    for r in torch.linspace(0, 1, 101).tolist():
-        over = precision[recall >= r - 1e-6]
-        total = total + (over.max() if len(over) else 0) / 101
-    return total
+change(eleven, "hundred_and_one", "101 points, as COCO's code", "concept",
+       ("11", "101", 2))
 
 
 @wrong("precision from 0: divided by the place counted from 0", "edge")
@@ -406,10 +364,8 @@ def unclamped(scores, boxes, targets, threshold):
     return area(matched(scores, inter / (areas - inter), threshold), len(targets))
 
 
-@wrong("union without subtraction", "concept")
-def sum_for_union(scores, boxes, targets, threshold):
-    ious = iou_table(boxes, targets)
-    return area(matched(scores, ious / (1 + ious), threshold), len(targets))
+change(by_steps, "sum_for_union", "union without subtraction", "concept",
+       before("return", "ious = iou_table(boxes, targets)"), ("iou_table(boxes, targets)", "ious / (1 + ious)"))
 
 
 @wrong("intersection over the target", "concept")
@@ -426,9 +382,8 @@ def as_centres(scores, boxes, targets, threshold):
     return area(matched(scores, iou_table(a, b), threshold), len(targets))
 
 
-@wrong("the threshold is always 0.5", "concept")
-def half(scores, boxes, targets, threshold):
-    return area(matched(scores, iou_table(boxes, targets), 0.5), len(targets))
+change(by_steps, "half", "the threshold is always 0.5", "concept",
+       ("iou_table(boxes, targets), threshold", "iou_table(boxes, targets), 0.5"))
 
 
 @wrong("scores below the threshold are thrown away", "concept")
@@ -439,9 +394,8 @@ def threshold_of_scores(scores, boxes, targets, threshold):
     return area(matched(scores[kept], iou_table(boxes[kept], targets), 0.5), len(targets))
 
 
-@wrong("IoU has to be below the threshold", "concept")
-def below(scores, boxes, targets, threshold):
-    return area(matched(scores, 1 - iou_table(boxes, targets), threshold), len(targets))
+change(by_steps, "below", "IoU has to be below the threshold", "concept",
+       ("iou_table(boxes, targets)", "1 - iou_table(boxes, targets)"))
 
 
 @wrong("a target matched by its row: the table transposed", "concept")
@@ -462,9 +416,8 @@ def a_float(scores, boxes, targets, threshold):
     return float(by_steps(scores, boxes, targets, threshold))
 
 
-@wrong("precision and recall are returned", "interface")
-def the_curve(scores, boxes, targets, threshold):
-    return curve(matched(scores, iou_table(boxes, targets), threshold), len(targets))
+change(by_steps, "the_curve", "precision and recall are returned", "interface",
+       ("area", "curve"))
 
 
 @wrong("shape [1]", "shape")

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 def _coordinates(x):
@@ -123,29 +123,21 @@ def itself_twice(Q, K, V):
     return _sums(*A.split([Q.shape[2], Q.shape[1]], -1), V)
 
 
-@wrong("row softmax plus column softmax", kind="concept")
-def added(Q, K, V):
-    return _rows(Q, K, V) + _columns(Q, K, V)
+# Right, and not registered: answers below are changes of it.
+def _plain(Q, K, V):
+    return masked(Q, K, V)
 
 
-@wrong("the mean of row softmax and column softmax", kind="concept")
-def averaged(Q, K, V):
-    return 0.5 * (_rows(Q, K, V) + _columns(Q, K, V))
-
-
-@wrong("row softmax plus column softmax, minus the value itself", kind="concept")
-def added_minus_itself(Q, K, V):
-    return _rows(Q, K, V) + _columns(Q, K, V) - V
-
-
-@wrong("rows, then columns of what came out, with its values alone new", kind="concept")
-def rows_then_columns(Q, K, V):
-    return _columns(Q, K, _rows(Q, K, V))
-
-
-@wrong("columns, then rows", kind="concept")
-def columns_then_rows(Q, K, V):
-    return _rows(Q, K, _columns(Q, K, V))
+change(_plain, "added", "row softmax plus column softmax", "concept",
+       ("masked(Q, K, V)", "_rows(Q, K, V) + _columns(Q, K, V)"))
+change(_plain, "averaged", "the mean of row softmax and column softmax", "concept",
+       ("masked(Q, K, V)", "0.5 * (_rows(Q, K, V) + _columns(Q, K, V))"))
+change(_plain, "added_minus_itself", "row softmax plus column softmax, minus the value itself", "concept",
+       ("return masked(Q, K, V)", "return _rows(Q, K, V) + _columns(Q, K, V) - V"))
+change(_plain, "rows_then_columns", "rows, then columns of what came out, with its values alone new", "concept",
+       ("masked(Q, K, V)", "_columns(Q, K, _rows(Q, K, V))"))
+change(_plain, "columns_then_rows", "columns, then rows", "concept",
+       ("masked(Q, K, V)", "_rows(Q, K, _columns(Q, K, V))"))
 
 
 @wrong("rows, then columns with what came out as queries, keys and values", kind="concept")
@@ -154,19 +146,12 @@ def rows_then_all_of_it(Q, K, V):
     return _columns(Y, Y, Y)
 
 
-@wrong("only rows", kind="concept")
-def only_rows(Q, K, V):
-    return _rows(Q, K, V)
-
-
-@wrong("only columns", kind="concept")
-def only_columns(Q, K, V):
-    return _columns(Q, K, V)
-
-
-@wrong("all cells", kind="concept")
-def everything(Q, K, V):
-    return _full(Q, K, V, torch.ones_like(_cross(Q)))
+change(_plain, "only_rows", "only rows", "concept",
+       ("masked(Q, K, V)", "_rows(Q, K, V)"))
+change(_plain, "only_columns", "only columns", "concept",
+       ("masked(Q, K, V)", "_columns(Q, K, V)"))
+change(masked, "everything", "all cells", "concept",
+       ("_cross(Q)", "torch.ones_like(_cross(Q))"))
 
 
 @wrong("itself left out with minus infinity", kind="concept")
@@ -175,21 +160,12 @@ def without_itself(Q, K, V):
     return _full(Q, K, V, (r[:, None] == r) != (c[:, None] == c))
 
 
-@wrong("itself left out with a large negative number", kind="concept")
-def without_itself_finite(Q, K, V):
-    r, c = _coordinates(Q)
-    return _full(Q, K, V, (r[:, None] == r) != (c[:, None] == c), hidden=-1e9)
-
-
-@wrong("and for or: each cell sees itself alone", kind="concept")
-def both(Q, K, V):
-    r, c = _coordinates(Q)
-    return _full(Q, K, V, (r[:, None] == r) & (c[:, None] == c))
-
-
-@wrong("the mask inverted", kind="concept")
-def inverted(Q, K, V):
-    return _full(Q, K, V, ~_cross(Q), hidden=-1e9)
+change(without_itself, "without_itself_finite", "itself left out with a large negative number", "concept",
+       ("!= (c[:, None] == c)", "!= (c[:, None] == c), hidden=-1e9"))
+change(without_itself, "both", "and for or: each cell sees itself alone", "concept",
+       ("!= (c[:, None] == c)", "& (c[:, None] == c)"))
+change(masked, "inverted", "the mask inverted", "concept",
+       ("_cross(Q)", "~_cross(Q), hidden=-1e9"))
 
 
 @wrong("softmax over the grid, then the mask", kind="concept")
@@ -198,29 +174,16 @@ def masked_afterwards(Q, K, V):
     return (A @ V.flatten(1, 2)).reshape(V.shape)
 
 
-@wrong("scores times the mask", kind="concept")
-def masked_with_zero(Q, K, V):
-    return _full(Q, K, V, _cross(Q), hidden=0.0)
-
-
-@wrong("softmax over the queries", kind="concept")
-def over_queries(Q, K, V):
-    return _full(Q, K, V, _cross(Q), dim=1)
-
-
-@wrong("softmax over the batch", kind="concept")
-def over_the_batch(Q, K, V):
-    return _full(Q, K, V, _cross(Q), hidden=-1e9, dim=0)
-
-
-@wrong("no root", kind="concept")
-def no_root(Q, K, V):
-    return _full(Q * Q.shape[-1] ** 0.5, K, V, _cross(Q))
-
-
-@wrong("divided by D", kind="concept")
-def by_d(Q, K, V):
-    return _full(Q / Q.shape[-1] ** 0.5, K, V, _cross(Q))
+change(masked, "masked_with_zero", "scores times the mask", "concept",
+       ("_cross(Q)", "_cross(Q), hidden=0.0"))
+change(masked, "over_queries", "softmax over the queries", "concept",
+       ("_cross(Q)", "_cross(Q), dim=1"))
+change(masked, "over_the_batch", "softmax over the batch", "concept",
+       ("_cross(Q)", "_cross(Q), hidden=-1e9, dim=0"))
+change(masked, "no_root", "no root", "concept",
+       ("Q, K, V, _cross(Q)", "Q * Q.shape[-1] ** 0.5, K, V, _cross(Q)"))
+change(masked, "by_d", "divided by D", "concept",
+       ("Q, K, V, _cross(Q)", "Q / Q.shape[-1] ** 0.5, K, V, _cross(Q)"))
 
 
 @wrong("root of the number of cells seen", kind="concept")
@@ -229,12 +192,8 @@ def root_of_cells(Q, K, V):
     return _full(Q * factor**0.5, K, V, _cross(Q))
 
 
-@wrong("the root only in the row", kind="concept")
-def root_in_the_row_only(Q, K, V):
-    row, column = _scores(Q, K)
-    own = torch.eye(Q.shape[1], dtype=torch.bool, device=Q.device)[:, None]
-    A = torch.cat([row, (column * Q.shape[-1] ** 0.5).masked_fill(own, -math.inf)], -1).softmax(-1)
-    return _sums(*A.split([Q.shape[2], Q.shape[1]], -1), V)
+change(hidden_in_the_column, "root_in_the_row_only", "the root only in the row", "concept",
+       ("column.masked_fill", "(column * Q.shape[-1] ** 0.5).masked_fill"))
 
 
 @wrong("no softmax", kind="concept")
@@ -243,10 +202,9 @@ def no_softmax(Q, K, V):
     return (A @ V.flatten(1, 2)).reshape(V.shape)
 
 
-@wrong("the row up to the cell and the column up to the cell", kind="concept")
-def causal(Q, K, V):
-    n = torch.arange(Q.shape[1] * Q.shape[2], device=Q.device)
-    return _full(Q, K, V, _cross(Q) & (n <= n[:, None]))
+change(masked, "causal", "the row up to the cell and the column up to the cell", "concept",
+       before("return", "n = torch.arange(Q.shape[1] * Q.shape[2], device=Q.device)"),
+       ("_cross(Q)", "_cross(Q) & (n <= n[:, None])"))
 
 
 @wrong("the diagonals too", kind="concept")
@@ -256,16 +214,10 @@ def as_a_queen(Q, K, V):
     return _full(Q, K, V, _cross(Q) | (down == across))
 
 
-@wrong("the diagonals in place of row and column", kind="concept")
-def as_a_bishop(Q, K, V):
-    r, c = _coordinates(Q)
-    return _full(Q, K, V, (r[:, None] - r).abs() == (c[:, None] - c).abs())
-
-
-@wrong("the four neighbours and itself", kind="concept")
-def four_neighbours(Q, K, V):
-    r, c = _coordinates(Q)
-    return _full(Q, K, V, (r[:, None] - r).abs() + (c[:, None] - c).abs() <= 1)
+change(without_itself, "as_a_bishop", "the diagonals in place of row and column", "concept",
+       ("(r[:, None] == r) != (c[:, None] == c)", "(r[:, None] - r).abs() == (c[:, None] - c).abs()"))
+change(without_itself, "four_neighbours", "the four neighbours and itself", "concept",
+       ("(r[:, None] == r) != (c[:, None] == c)", "(r[:, None] - r).abs() + (c[:, None] - c).abs() <= 1"))
 
 
 @wrong("three rows and three columns", kind="concept")
@@ -281,10 +233,8 @@ def divided_by_rows(Q, K, V):
     return _full(Q, K, V, (r[:, None] == r) | (c[:, None] == c))
 
 
-@wrong("the first row and column of the grid for all cells", kind="concept")
-def first_row_and_column(Q, K, V):
-    r, c = _coordinates(Q)
-    return _full(Q, K, V, ((r == 0) | (c == 0)).expand(len(r), -1))
+change(without_itself, "first_row_and_column", "the first row and column of the grid for all cells", "concept",
+       ("(r[:, None] == r) != (c[:, None] == c)", "((r == 0) | (c == 0)).expand(len(r), -1)"))
 
 
 @wrong("cells of the own row in all pictures, and of the column in the own", kind="concept")
@@ -297,47 +247,20 @@ def rows_of_all_pictures(Q, K, V):
     return torch.einsum("brct,rtd->brcd", first, values) + torch.einsum("brcs,bscd->brcd", second, V)
 
 
-@wrong("values are the keys", kind="concept")
-def values_are_keys(Q, K, V):
-    return _full(Q, K, K, _cross(Q))
-
-
-@wrong("queries and keys exchanged", kind="concept")
-def exchanged(Q, K, V):
-    return _full(K, Q, V, _cross(Q))
-
-
-@wrong("the column's keys are its queries", kind="concept")
-def column_by_queries(Q, K, V):
-    row, column = _scores(Q, K)[0], _scores(Q, Q)[1]
-    own = torch.eye(Q.shape[1], dtype=torch.bool, device=Q.device)[:, None]
-    A = torch.cat([row, column.masked_fill(own, -math.inf)], -1).softmax(-1)
-    return _sums(*A.split([Q.shape[2], Q.shape[1]], -1), V)
-
-
-@wrong("the column's table the wrong way round: its keys ask", kind="concept")
-def column_transposed(Q, K, V):
-    row, column = _scores(Q, K)
-    column = column.permute(0, 3, 2, 1)
-    own = torch.eye(Q.shape[1], dtype=torch.bool, device=Q.device)[:, None]
-    A = torch.cat([row, column.masked_fill(own, -math.inf)], -1).softmax(-1)
-    return _sums(*A.split([Q.shape[2], Q.shape[1]], -1), V)
-
-
-@wrong("one softmax, but the column's values are left out", kind="concept")
-def row_values_only(Q, K, V):
-    row, column = _scores(Q, K)
-    own = torch.eye(Q.shape[1], dtype=torch.bool, device=Q.device)[:, None]
-    A = torch.cat([row, column.masked_fill(own, -math.inf)], -1).softmax(-1)
-    return torch.einsum("brct,brtd->brcd", A[..., : Q.shape[2]], V)
-
-
-@wrong("one softmax, the two parts exchanged: split at rows instead of columns", kind="concept")
-def split_at_rows(Q, K, V):
-    row, column = _scores(Q, K)
-    own = torch.eye(Q.shape[1], dtype=torch.bool, device=Q.device)[:, None]
-    A = torch.cat([row, column.masked_fill(own, -math.inf)], -1).softmax(-1)
-    return _sums(A[..., : Q.shape[1]], A[..., Q.shape[1] :], V)
+change(masked, "values_are_keys", "values are the keys", "concept",
+       ("V, _cross(Q)", "K, _cross(Q)"))
+change(masked, "exchanged", "queries and keys exchanged", "concept",
+       ("Q, K, V, _cross(Q)", "K, Q, V, _cross(Q)"))
+change(hidden_in_the_column, "column_by_queries", "the column's keys are its queries", "concept",
+       ("_scores(Q, K)", "_scores(Q, K)[0], _scores(Q, Q)[1]"))
+change(hidden_in_the_column, "column_transposed", "the column's table the wrong way round: its keys ask", "concept",
+       before("own =", "column = column.permute(0, 3, 2, 1)"))
+change(hidden_in_the_column, "row_values_only", "one softmax, but the column's values are left out", "concept",
+       ("return _sums(*A.split([Q.shape[2], Q.shape[1]], -1), V)",
+        'return torch.einsum("brct,brtd->brcd", A[..., : Q.shape[2]], V)'))
+change(hidden_in_the_column, "split_at_rows",
+       "one softmax, the two parts exchanged: split at rows instead of columns", "concept",
+       ("*A.split([Q.shape[2], Q.shape[1]], -1)", "A[..., : Q.shape[1]], A[..., Q.shape[1] :]"))
 
 
 @wrong("the own cell is hidden in the row by an eye of the wrong size", kind="edge")
@@ -355,9 +278,8 @@ def scores_added(Q, K, V):
     return torch.einsum("brct,brtd->brcd", A, V)
 
 
-@wrong("the own value twice: the mask's softmax, and V added as a residual", kind="concept")
-def with_residual(Q, K, V):
-    return V + _full(Q, K, V, _cross(Q))
+change(masked, "with_residual", "the own value twice: the mask's softmax, and V added as a residual", "concept",
+       ("_full(Q, K, V, _cross(Q))", "V + _full(Q, K, V, _cross(Q))"))
 
 
 @wrong("the mean of row and column without any scores", kind="concept")
@@ -366,19 +288,12 @@ def plain_mean(Q, K, V):
     return (A / A.sum(-1, keepdim=True) @ V.flatten(1, 2)).reshape(V.shape)
 
 
-@wrong("the result in column order", kind="layout")
-def column_order(Q, K, V):
-    return masked(Q, K, V).transpose(1, 2).reshape(V.shape)
-
-
-@wrong("left as a sequence", kind="shape")
-def sequence(Q, K, V):
-    return masked(Q, K, V).flatten(1, 2)
-
-
-@wrong("rows and columns of the result exchanged", kind="shape")
-def turned(Q, K, V):
-    return masked(Q, K, V).transpose(1, 2)
+change(_plain, "column_order", "the result in column order", "layout",
+       ("masked(Q, K, V)", "masked(Q, K, V).transpose(1, 2).reshape(V.shape)"))
+change(_plain, "sequence", "left as a sequence", "shape",
+       ("masked(Q, K, V)", "masked(Q, K, V).flatten(1, 2)"))
+change(_plain, "turned", "rows and columns of the result exchanged", "shape",
+       ("masked(Q, K, V)", "masked(Q, K, V).transpose(1, 2)"))
 
 
 @wrong("no largest score taken away", kind="numerics")
@@ -387,19 +302,12 @@ def plain_exp(Q, K, V):
     return (A / A.sum(-1, keepdim=True) @ V.flatten(1, 2)).reshape(V.shape)
 
 
-@wrong("hidden scores are -100 only", kind="numerics")
-def minus_hundred(Q, K, V):
-    return _full(Q, K, V, _cross(Q), hidden=-100.0)
-
-
-@wrong("mask made on the CPU, result on the CPU", kind="interface")
-def on_the_cpu(Q, K, V):
-    return masked(Q.cpu(), K.cpu(), V.cpu())
-
-
-@wrong("weights detached", kind="gradient")
-def detached(Q, K, V):
-    return masked(Q.detach(), K.detach(), V)
+change(masked, "minus_hundred", "hidden scores are -100 only", "numerics",
+       ("_cross(Q)", "_cross(Q), hidden=-100.0"))
+change(_plain, "on_the_cpu", "mask made on the CPU, result on the CPU", "interface",
+       ("masked(Q, K, V)", "masked(Q.cpu(), K.cpu(), V.cpu())"))
+change(_plain, "detached", "weights detached", "gradient",
+       ("masked(Q, K, V)", "masked(Q.detach(), K.detach(), V)"))
 
 
 @wrong("Q is scaled in place", kind="interface")

@@ -3,7 +3,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -118,35 +118,24 @@ def by_searchsorted(logits, k):
     return f.mul(logits.transpose(0, 1).softmax(0).mean(1)).sum().mul(E)
 
 
-# ---------------------------------------------------------------- wrong: concepts
-
-
-@wrong("the factor E is missing", kind="concept")
-def no_factor(logits, k):
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, k):
     T, E = logits.shape
     f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("f is divided by T and not by T k, so that it sums to k", kind="concept")
-def sums_to_k(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / T
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("P is the sum over the tokens and not the mean", kind="concept")
-def sum_of_probabilities(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).sum(0)).sum()
+# ---------------------------------------------------------------- wrong: concepts
 
 
-@wrong("the softmax runs over the tokens and not over the experts", kind="concept")
-def softmax_over_tokens(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(0).mean(0)).sum()
+change(_plain, "no_factor", "the factor E is missing", "concept",
+       ("return E *", "return"))
+change(_plain, "sums_to_k", "f is divided by T and not by T k, so that it sums to k", "concept",
+       ("(T * k)", "T"))
+change(_plain, "sum_of_probabilities", "P is the sum over the tokens and not the mean", "concept",
+       (".mean(0)", ".sum(0)"))
+change(_plain, "softmax_over_tokens", "the softmax runs over the tokens and not over the experts", "concept",
+       (".softmax(-1).mean(0)", ".softmax(0).mean(0)"))
 
 
 @wrong("P is the mean of the gates, a softmax over the k chosen logits alone, not over all E", kind="concept")
@@ -165,11 +154,8 @@ def first_choice_only(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("f is multiplied by itself in place of P, and 0 times P keeps the graph", kind="concept")
-def shares_squared(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * f).sum() + 0 * logits.softmax(-1).mean()
+change(_plain, "shares_squared", "f is multiplied by itself in place of P, and 0 times P keeps the graph", "concept",
+       ("E * (f * logits.softmax(-1).mean(0)).sum()", "E * (f * f).sum() + 0 * logits.softmax(-1).mean()"))
 
 
 @wrong("P is multiplied by itself: the choices are not counted at all", kind="concept")
@@ -178,11 +164,8 @@ def probabilities_squared(logits, k):
     return logits.shape[-1] * (P * P).sum()
 
 
-@wrong("the choices of the k smallest logits are counted", kind="concept")
-def smallest(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1, largest=False).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
+change(_plain, "smallest", "the choices of the k smallest logits are counted", "concept",
+       ("dim=-1", "dim=-1, largest=False"))
 
 
 @wrong("experts choose tokens: each expert's k largest logits are counted, not each token's, so that all f are 1/E",
@@ -195,11 +178,8 @@ def experts_choose(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("the logarithm of P is taken in place of P", kind="concept")
-def logarithm_of_p(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return -E * (f * logits.softmax(-1).mean(0).log()).sum()
+change(_plain, "logarithm_of_p", "the logarithm of P is taken in place of P", "concept",
+       ("return E", "return -E"), (".mean(0)", ".mean(0).log()"))
 
 
 @wrong("choices and probabilities are multiplied token by token and averaged then, not averaged first", kind="concept")
@@ -216,33 +196,16 @@ def one_choice_more(logits, k):
     return E * (counts / counts.sum() * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("the sum is multiplied by the number of tokens T in place of the number of experts E", kind="concept")
-def times_the_tokens(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return T * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("the factor is the number of experts that were chosen at all, not E", kind="concept")
-def times_the_used_experts(logits, k):
-    T, E = logits.shape
-    counts = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1))
-    f = counts.to(logits.dtype) / (T * k)
-    return (counts > 0).sum().to(logits.dtype) * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("the loss is multiplied by α = 0.01, which is left out here", kind="concept")
-def with_alpha(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return 0.01 * E * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("1 is subtracted, so that uniform routing gives 0 and not 1", kind="concept")
-def minus_one(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum() - 1
+change(_plain, "times_the_tokens",
+       "the sum is multiplied by the number of tokens T in place of the number of experts E", "concept",
+       ("return E", "return T"))
+change(by_one_hot, "times_the_used_experts",
+       "the factor is the number of experts that were chosen at all, not E", "concept",
+       ("dim=(0, 1)", "(0, 1)"), ("return E", "return (counts > 0).sum().to(logits.dtype)"))
+change(_plain, "with_alpha", "the loss is multiplied by α = 0.01, which is left out here", "concept",
+       ("return E", "return 0.01 * E"))
+change(_plain, "minus_one", "1 is subtracted, so that uniform routing gives 0 and not 1", "concept",
+       (".sum()", ".sum() - 1"))
 
 
 @wrong("f is the mean of the gates of the chosen experts (detached) and not the share of the choices", kind="concept")
@@ -252,26 +215,13 @@ def gates_for_shares(logits, k):
     return logits.shape[-1] * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("P is the softmax of the mean logits and not the mean of the softmax", kind="concept")
-def softmax_of_the_mean(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * (logits / T).sum(0).softmax(-1)).sum()
-
-
-@wrong("P is the mean of sigmoids, divided by their sum, not of a softmax", kind="concept")
-def sigmoids(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    P = logits.sigmoid() / logits.sigmoid().sum(-1, keepdim=True)
-    return E * (f * P.mean(0)).sum()
-
-
-@wrong("the largest product f_e P_e is taken and not their sum", kind="concept")
-def largest_product(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).max()
+change(_plain, "softmax_of_the_mean", "P is the softmax of the mean logits and not the mean of the softmax", "concept",
+       ("logits.softmax(-1).mean(0)", "(logits / T).sum(0).softmax(-1)"))
+change(_plain, "sigmoids", "P is the mean of sigmoids, divided by their sum, not of a softmax", "concept",
+       before("return", "P = logits.sigmoid() / logits.sigmoid().sum(-1, keepdim=True)"),
+       ("logits.softmax(-1).mean(0)", "P.mean(0)"))
+change(_plain, "largest_product", "the largest product f_e P_e is taken and not their sum", "concept",
+       (".sum()", ".max()"))
 
 
 @wrong("an expert counts as chosen where its probability is above 1/E, not where it is among the k largest",
@@ -283,90 +233,51 @@ def above_average(logits, k):
     return E * (counts / counts.sum().clamp(min=1) * P.mean(0)).sum()
 
 
-@wrong("the factor is E/k and not E, though f is already divided by T k: k divides twice", kind="concept")
-def divided_by_k_twice(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E / k * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("the router's z-loss, 0.001 times the mean squared logsumexp, is added", kind="concept")
-def with_z_loss(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    z_loss = logits.logsumexp(-1).square().mean()
-    return E * (f * logits.softmax(-1).mean(0)).sum() + 1e-3 * z_loss
-
-
-@wrong("1 is added to every count (smoothing), so that experts never chosen have a share above 0", kind="concept")
-def smoothed(logits, k):
-    T, E = logits.shape
-    counts = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) + 1
-    return E * (counts / counts.sum() * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("the shares are sorted, so that they meet the probabilities of other experts", kind="concept")
-def sorted_shares(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f.sort(descending=True).values * logits.softmax(-1).mean(0)).sum()
+change(_plain, "divided_by_k_twice",
+       "the factor is E/k and not E, though f is already divided by T k: k divides twice", "concept",
+       ("return E", "return E / k"))
+change(_plain, "with_z_loss", "the router's z-loss, 0.001 times the mean squared logsumexp, is added", "concept",
+       before("return", "z_loss = logits.logsumexp(-1).square().mean()"), (".sum()", ".sum() + 1e-3 * z_loss"))
+change(_plain, "smoothed",
+       "1 is added to every count (smoothing), so that experts never chosen have a share above 0", "concept",
+       ("f =", "counts ="), ("/ (T * k)", "+ 1"), ("f * logits", "counts / counts.sum() * logits"))
+change(_plain, "sorted_shares",
+       "the shares are sorted, so that they meet the probabilities of other experts", "concept",
+       ("return E * (f * logits.softmax(-1).mean(0)).sum()",
+        "return E * (f.sort(descending=True).values * logits.softmax(-1).mean(0)).sum()"))
 
 
 # ---------------------------------------------------------------- wrong: two mistakes at once
 
 
-@wrong("two mistakes: the factor E is missing, and f is divided by T and not by T k", kind="concept")
-def two_no_factor_and_sum_k(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / T
-    return (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("two mistakes: only first choices are counted (argmax), and P is the sum and not the mean", kind="concept")
-def two_first_and_sum(logits, k):
-    E = logits.shape[-1]
-    f = F.one_hot(logits.argmax(-1), E).to(logits.dtype).mean(0)
-    return E * (f * logits.softmax(-1).sum(0)).sum()
-
-
-@wrong("two mistakes: the softmax runs over the tokens, and the smallest logits are counted", kind="concept")
-def two_tokens_and_smallest(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1, largest=False).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(0).mean(0)).sum()
-
-
-@wrong("two mistakes: multiplied by T in place of E, and P is a mean of sigmoids, not of a softmax", kind="concept")
-def two_tokens_and_sigmoids(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return T * (f * logits.sigmoid().mean(0)).sum()
+change(_plain, "two_no_factor_and_sum_k",
+       "two mistakes: the factor E is missing, and f is divided by T and not by T k", "concept",
+       ("(T * k)", "T"), ("return E *", "return"))
+change(first_choice_only, "two_first_and_sum",
+       "two mistakes: only first choices are counted (argmax), and P is the sum and not the mean", "concept",
+       (".softmax(-1).mean(0)", ".softmax(-1).sum(0)"))
+change(_plain, "two_tokens_and_smallest",
+       "two mistakes: the softmax runs over the tokens, and the smallest logits are counted", "concept",
+       ("dim=-1", "dim=-1, largest=False"), (".softmax(-1).mean(0)", ".softmax(0).mean(0)"))
+change(_plain, "two_tokens_and_sigmoids",
+       "two mistakes: multiplied by T in place of E, and P is a mean of sigmoids, not of a softmax", "concept",
+       ("E * (f * logits.softmax(-1).mean(0)).sum()", "T * (f * logits.sigmoid().mean(0)).sum()"))
 
 
 # ---------------------------------------------------------------- wrong: counts
 
 
-@wrong("bincount without minlength: fails (or broadcasts) where the last experts were never chosen", kind="edge")
-def counts_too_short(logits, k):
-    T, E = logits.shape
-    f = torch.bincount(logits.topk(k, dim=-1).indices.flatten()).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("unique leaves out experts that nobody chose: the counts behind such an expert move to other experts",
-       kind="edge")
-def counts_of_the_present(logits, k):
-    T, E = logits.shape
-    counts = logits.topk(k, dim=-1).indices.unique(return_counts=True)[1]
-    f = F.pad(counts, (0, E - len(counts))).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("the counts are uint8 and wrap around at 256 choices of an expert", kind="numerics")
-def counts_in_bytes(logits, k):
-    T, E = logits.shape
-    counts = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(torch.uint8)
-    return E * (counts.to(logits.dtype) / (T * k) * logits.softmax(-1).mean(0)).sum()
+change(_plain, "counts_too_short",
+       "bincount without minlength: fails (or broadcasts) where the last experts were never chosen", "edge",
+       ("F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1))",
+        "torch.bincount(logits.topk(k, dim=-1).indices.flatten())"))
+change(_plain, "counts_of_the_present",
+       "unique leaves out experts that nobody chose: the counts behind such an expert move to other experts", "edge",
+       before("f =", "counts = logits.topk(k, dim=-1).indices.unique(return_counts=True)[1]"),
+       ("F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1))", "F.pad(counts, (0, E - len(counts)))"))
+change(_plain, "counts_in_bytes", "the counts are uint8 and wrap around at 256 choices of an expert", "numerics",
+       ("f =", "counts ="), (".to(logits.dtype) / (T * k)", ".to(torch.uint8)"),
+       ("f * logits", "counts.to(logits.dtype) / (T * k) * logits"))
 
 
 @wrong("choices are counted one by one in the logits' type: in bfloat16 the counts stop at 256", kind="numerics")
@@ -392,11 +303,9 @@ def shares_in_float32(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("each count is at most T // 2 (a capacity): choices beyond it are not counted", kind="concept")
-def capacity(logits, k):
-    T, E = logits.shape
-    counts = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).clamp(max=max(T // 2, 1))
-    return E * (counts.to(logits.dtype) / (T * k) * logits.softmax(-1).mean(0)).sum()
+change(_plain, "capacity", "each count is at most T // 2 (a capacity): choices beyond it are not counted", "concept",
+       ("f =", "counts ="), (".to(logits.dtype) / (T * k)", ".clamp(max=max(T // 2, 1))"),
+       ("f * logits", "counts.to(logits.dtype) / (T * k) * logits"))
 
 
 @wrong("only the first 64 tokens enter f: longer batches are counted in part", kind="edge")
@@ -409,52 +318,28 @@ def first_tokens(logits, k):
 # ---------------------------------------------------------------- wrong: numbers
 
 
-@wrong("exponentials without the largest logit subtracted overflow for large logits", kind="numerics")
-def exponentials(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    P = logits.exp() / logits.exp().sum(-1, keepdim=True)
-    return E * (f * P.mean(0)).sum()
-
-
-@wrong("the largest logit of all tokens is subtracted, not that of each: a token far below it gets 0/0",
-       kind="numerics")
-def one_maximum_for_all(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    powers = (logits - logits.max()).exp()
-    return E * (f * (powers / powers.sum(-1, keepdim=True)).mean(0)).sum()
-
-
-@wrong("each token's mean logit is subtracted, not its largest: exponentials overflow where logits lie far apart",
-       kind="numerics")
-def mean_subtracted(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    powers = (logits - logits.mean(-1, keepdim=True)).exp()
-    return E * (f * (powers / powers.sum(-1, keepdim=True)).mean(0)).sum()
-
-
-@wrong("10^-3 is added to the sum of the exponentials, so that the probabilities sum to less than 1", kind="numerics")
-def epsilon_in_the_sum(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    powers = (logits - logits.amax(-1, keepdim=True)).exp()
-    return E * (f * (powers / (powers.sum(-1, keepdim=True) + 1e-3)).mean(0)).sum()
-
-
-@wrong("logits are limited to ±20 before the softmax, so that larger ones get equal probabilities", kind="numerics")
-def limited(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.clamp(-20, 20).softmax(-1).mean(0)).sum()
-
-
-@wrong("probabilities below 0.001 are cut off to 0 before their mean", kind="numerics")
-def small_probabilities_cut_off(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * F.threshold(logits.softmax(-1), 1e-3, 0.0).mean(0)).sum()
+change(_plain, "exponentials",
+       "exponentials without the largest logit subtracted overflow for large logits", "numerics",
+       before("return", "P = logits.exp() / logits.exp().sum(-1, keepdim=True)"),
+       ("logits.softmax(-1).mean(0)", "P.mean(0)"))
+change(_plain, "one_maximum_for_all",
+       "the largest logit of all tokens is subtracted, not that of each: a token far below it gets 0/0", "numerics",
+       before("return", "powers = (logits - logits.max()).exp()"),
+       ("logits.softmax(-1).mean(0)", "(powers / powers.sum(-1, keepdim=True)).mean(0)"))
+change(_plain, "mean_subtracted", "each token's mean logit is subtracted, not its largest: exponentials overflow where "
+       "logits lie far apart", "numerics",
+       before("return", "powers = (logits - logits.mean(-1, keepdim=True)).exp()"),
+       ("logits.softmax(-1).mean(0)", "(powers / powers.sum(-1, keepdim=True)).mean(0)"))
+change(_plain, "epsilon_in_the_sum",
+       "10^-3 is added to the sum of the exponentials, so that the probabilities sum to less than 1", "numerics",
+       before("return", "powers = (logits - logits.amax(-1, keepdim=True)).exp()"),
+       ("logits.softmax(-1).mean(0)", "(powers / (powers.sum(-1, keepdim=True) + 1e-3)).mean(0)"))
+change(_plain, "limited",
+       "logits are limited to ±20 before the softmax, so that larger ones get equal probabilities", "numerics",
+       (".softmax(-1).mean(0)", ".clamp(-20, 20).softmax(-1).mean(0)"))
+change(_plain, "small_probabilities_cut_off",
+       "probabilities below 0.001 are cut off to 0 before their mean", "numerics",
+       ("logits.softmax(-1).mean(0)", "F.threshold(logits.softmax(-1), 1e-3, 0.0).mean(0)"))
 
 
 @right("computed in float32 and converted back: float64 loses digits, and logits beyond float32 give NaN")
@@ -465,24 +350,16 @@ def there_and_back_to_float32(logits, k):
     return (E * (f * z.softmax(-1).mean(0)).sum()).to(logits.dtype)
 
 
-@wrong("the choices are those of the largest probabilities: logits closer than the softmax resolves tie there",
-       kind="numerics")
-def chosen_by_probability(logits, k):
-    T, E = logits.shape
-    P = logits.softmax(-1)
-    f = F.one_hot(P.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * P.mean(0)).sum()
-
-
-@wrong("the probabilities are added token by token in the logits' type: in bfloat16 their sum stops growing",
-       kind="numerics")
-def sum_token_by_token(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    P = torch.zeros_like(logits[0])
-    for row in logits.softmax(-1):
-        P = P + row
-    return E * (f * (P / T)).sum()
+change(_plain, "chosen_by_probability", "the choices are those of the largest probabilities: logits closer than the "
+       "softmax resolves tie there", "numerics",
+       before("f =", "P = logits.softmax(-1)"), ("logits.topk", "P.topk"), ("logits.softmax(-1).mean(0)", "P.mean(0)"))
+change(_plain, "sum_token_by_token", "the probabilities are added token by token in the logits' type: in bfloat16 "
+       "their sum stops growing", "numerics",
+       before("return", """
+        P = torch.zeros_like(logits[0])
+        for row in logits.softmax(-1):
+            P = P + row"""),
+       ("logits.softmax(-1).mean(0)", "(P / T)"))
 
 
 # ---------------------------------------------------------------- wrong: shapes and layouts
@@ -498,61 +375,33 @@ def by_view(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("squeeze() on the probabilities: with T = 1 the mean runs over the experts, not over the tokens", kind="shape")
-def squeezed(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).squeeze().mean(0)).sum()
-
-
-@wrong("the loss has the shape [1] and not []", kind="shape")
-def one_entry(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum(-1, keepdim=True)
-
-
-@wrong("the products f_e P_e come back as [E], without their sum", kind="shape")
-def not_summed(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * f * logits.softmax(-1).mean(0)
-
-
-@wrong("with E = 1 the loss is 0 (nothing to balance), and it has to be 1", kind="edge")
-def nothing_to_balance(logits, k):
-    T, E = logits.shape
-    if E == 1:
-        return 0 * logits.sum()
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
-
-
-@wrong("with T = 1 the loss is 1 for any logits, as if one token could not be unbalanced", kind="edge")
-def one_token_is_balanced(logits, k):
-    T, E = logits.shape
-    if T == 1:
-        return logits.softmax(-1).sum()
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
+change(_plain, "squeezed",
+       "squeeze() on the probabilities: with T = 1 the mean runs over the experts, not over the tokens", "shape",
+       (".mean(0)", ".squeeze().mean(0)"))
+change(_plain, "one_entry", "the loss has the shape [1] and not []", "shape",
+       (".sum()", ".sum(-1, keepdim=True)"))
+change(_plain, "not_summed", "the products f_e P_e come back as [E], without their sum", "shape",
+       ("(f * logits.softmax(-1).mean(0)).sum()", "f * logits.softmax(-1).mean(0)"))
+change(_plain, "nothing_to_balance", "with E = 1 the loss is 0 (nothing to balance), and it has to be 1", "edge",
+       before("f =", """
+        if E == 1:
+            return 0 * logits.sum()"""))
+change(_plain, "one_token_is_balanced",
+       "with T = 1 the loss is 1 for any logits, as if one token could not be unbalanced", "edge",
+       before("f =", """
+        if T == 1:
+            return logits.softmax(-1).sum()"""))
 
 
 # ---------------------------------------------------------------- wrong: gradients
 
 
-@wrong("P is detached: no gradient reaches the logits", kind="gradient")
-def detached(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0).detach()).sum()
-
-
-@wrong("the loss is rebuilt from its item(), so that gradients end there", kind="gradient")
-def rebuilt(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    loss = E * (f * logits.softmax(-1).mean(0)).sum()
-    return torch.tensor(loss.item(), dtype=logits.dtype, device=logits.device)
+change(_plain, "detached", "P is detached: no gradient reaches the logits", "gradient",
+       (".mean(0)", ".mean(0).detach()"))
+change(_plain, "rebuilt", "the loss is rebuilt from its item(), so that gradients end there", "gradient",
+       ("return E * (f * logits.softmax(-1).mean(0)).sum()", """
+        loss = E * (f * logits.softmax(-1).mean(0)).sum()
+        return torch.tensor(loss.item(), dtype=logits.dtype, device=logits.device)"""))
 
 
 @wrong("straight-through: the loss is right, but a gradient flows through f too, as if f were the mean of the gates",
@@ -565,13 +414,10 @@ def straight_through(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("the sum of the exponentials is detached: the loss is right, its gradient lacks the part of the sum",
-       kind="gradient")
-def sum_detached(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    powers = (logits - logits.amax(-1, keepdim=True).detach()).exp()
-    return E * (f * (powers / powers.sum(-1, keepdim=True).detach()).mean(0)).sum()
+change(_plain, "sum_detached",
+       "the sum of the exponentials is detached: the loss is right, its gradient lacks the part of the sum", "gradient",
+       before("return", "powers = (logits - logits.amax(-1, keepdim=True).detach()).exp()"),
+       ("logits.softmax(-1).mean(0)", "(powers / powers.sum(-1, keepdim=True).detach()).mean(0)"))
 
 
 @wrong("logits that were not chosen by their token are detached: the loss is right, their gradient is missing",
@@ -592,31 +438,23 @@ def reciprocal_of_a_sum(logits, k):
     return E * (f * P.mean(0)).sum()
 
 
-@wrong("the loss is right, but its gradient is that of its logarithm, 1/loss times the right one",
-       kind="gradient")
-def gradient_of_the_logarithm(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    loss = E * (f * logits.softmax(-1).mean(0)).sum()
-    return loss.detach() + (loss.log() - loss.log().detach())
+change(_plain, "gradient_of_the_logarithm",
+       "the loss is right, but its gradient is that of its logarithm, 1/loss times the right one", "gradient",
+       ("return E * (f * logits.softmax(-1).mean(0)).sum()", """
+        loss = E * (f * logits.softmax(-1).mean(0)).sum()
+        return loss.detach() + (loss.log() - loss.log().detach())"""))
 
 
 # ---------------------------------------------------------------- wrong: interface, types, state
 
 
-@wrong("a Python number comes back, not a tensor", kind="interface")
-def a_number(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return (E * (f * logits.softmax(-1).mean(0)).sum()).item()
-
-
-@wrong("loss, f and P come back as a tuple, not the loss alone", kind="interface")
-def with_both_vectors(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    P = logits.softmax(-1).mean(0)
-    return E * (f * P).sum(), f, P
+change(_plain, "a_number", "a Python number comes back, not a tensor", "interface",
+       ("return E * (f * logits.softmax(-1).mean(0)).sum()",
+        "return (E * (f * logits.softmax(-1).mean(0)).sum()).item()"))
+change(_plain, "with_both_vectors", "loss, f and P come back as a tuple, not the loss alone", "interface",
+       ("return E * (f * logits.softmax(-1).mean(0)).sum()", """
+        P = logits.softmax(-1).mean(0)
+        return E * (f * P).sum(), f, P"""))
 
 
 @wrong("the counts are compared with an arange on the CPU, which fails with logits on another device", kind="interface")
@@ -636,13 +474,10 @@ def zeros_without_type(logits, k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("each token's largest logit is subtracted from the input in place", kind="interface")
-def shifted_in_place(logits, k):
-    T, E = logits.shape
-    with torch.no_grad():
-        logits.sub_(logits.amax(-1, keepdim=True))
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
+change(_plain, "shifted_in_place", "each token's largest logit is subtracted from the input in place", "interface",
+       before("f =", """
+        with torch.no_grad():
+            logits.sub_(logits.amax(-1, keepdim=True))"""))
 
 
 @wrong("choices are found by rounds of argmax that overwrite the input with −∞ (P is computed before)",
@@ -661,15 +496,12 @@ def input_used_up(logits, k):
 _average = {}
 
 
-@wrong("f is a running average over the calls (kept for each E), so that later calls depend on earlier ones",
-       kind="interface")
-def running_average(logits, k):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    if E in _average:
-        f = 0.9 * _average[E].to(f) + 0.1 * f
-    _average[E] = f
-    return E * (f * logits.softmax(-1).mean(0)).sum()
+change(_plain, "running_average", "f is a running average over the calls (kept for each E), so that later calls depend "
+       "on earlier ones", "interface",
+       before("return", """
+        if E in _average:
+            f = 0.9 * _average[E].to(f) + 0.1 * f
+        _average[E] = f"""))
 
 
 @right("the second argument is called top_k, so that k by name fails")
@@ -679,8 +511,6 @@ def other_name(logits, top_k):
     return E * (f * logits.softmax(-1).mean(0)).sum()
 
 
-@wrong("the arguments stand in the order (k, logits), so that a call by position fails", kind="interface")
-def other_order(k, logits):
-    T, E = logits.shape
-    f = F.one_hot(logits.topk(k, dim=-1).indices, E).sum((0, 1)).to(logits.dtype) / (T * k)
-    return E * (f * logits.softmax(-1).mean(0)).sum()
+change(_plain, "other_order",
+       "the arguments stand in the order (k, logits), so that a call by position fails", "interface",
+       ("logits, k", "k, logits"))

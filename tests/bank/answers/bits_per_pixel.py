@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 LN2 = math.log(2)
 
@@ -101,37 +101,34 @@ def one_long_batch(logits, pictures):
     )
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, pictures):
+    z, x = _flat(logits, pictures)
+    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
+
+
 # ---------------------------------------------------------------- wrong: what is counted
 
 
-@wrong("nats in place of bits", kind="concept")
-def nats(logits, pictures):
+change(_plain, "nats", "nats in place of bits", "concept",
+       ("LN2 / x.shape[1]", "x.shape[1]"))
+
+
+# Right, and not registered: answers below are changes of it.
+def _first_apart(logits, pictures):
     z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(z.shape[-1])) / x.shape[1]
+    return (_costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 + math.log2(z.shape[-1])) / x.shape[1]
 
 
-@wrong("only the predicted pixels are converted to bits, the first one counts ln V", kind="concept")
-def first_in_nats(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 + np.log(z.shape[-1])) / x.shape[1]
-
-
-@wrong("the first pixel counts log2 V bits but the others are in nats", kind="concept")
-def others_in_nats(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log2(z.shape[-1])) / x.shape[1]
-
-
-@wrong("multiplied by ln 2 in place of divided", kind="concept")
-def times_ln2(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(z.shape[-1])) * LN2 / x.shape[1]
-
-
-@wrong("logarithm to base 10", kind="concept")
-def decimal_digits(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(z.shape[-1])) / math.log(10) / x.shape[1]
+change(_first_apart, "first_in_nats",
+       "only the predicted pixels are converted to bits, the first one counts ln V", "concept",
+       ("math.log2", "np.log"))
+change(_first_apart, "others_in_nats", "the first pixel counts log2 V bits but the others are in nats", "concept",
+       (".sum(1) / LN2", ".sum(1)"))
+change(_plain, "times_ln2", "multiplied by ln 2 in place of divided", "concept",
+       ("/ LN2", "* LN2"))
+change(_plain, "decimal_digits", "logarithm to base 10", "concept",
+       ("LN2", "math.log(10)"))
 
 
 @wrong("no shift: logits are compared with the pixel of their own place", kind="concept")
@@ -147,28 +144,14 @@ def uniform_without_shift(logits, pictures):
     return costs.mean(1) / LN2
 
 
-@wrong("no shift, and the uniform pixel is added to all N", kind="concept")
-def uniform_on_top(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z, x).sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
-
-
-@wrong("no shift, and the last pixel is left out", kind="concept")
-def last_dropped(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, :-1]).sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
-
-
-@wrong("the shift goes the wrong way: logits predict the pixel before", kind="concept")
-def backwards(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, 1:], x[:, :-1]).sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
-
-
-@wrong("shifted by two", kind="concept")
-def shifted_by_two(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-2], x[:, 2:]).sum(1) + 2 * math.log(z.shape[-1])) / LN2 / x.shape[1]
+change(_plain, "uniform_on_top", "no shift, and the uniform pixel is added to all N", "concept",
+       ("z[:, :-1], x[:, 1:]", "z, x"))
+change(_plain, "last_dropped", "no shift, and the last pixel is left out", "concept",
+       ("x[:, 1:]", "x[:, :-1]"))
+change(_plain, "backwards", "the shift goes the wrong way: logits predict the pixel before", "concept",
+       ("z[:, :-1], x[:, 1:]", "z[:, 1:], x[:, :-1]"))
+change(_plain, "shifted_by_two", "shifted by two", "concept",
+       ("z[:, :-1], x[:, 1:]", "z[:, :-2], x[:, 2:]"), ("math.log(z.shape[-1])", "2 * math.log(z.shape[-1])"))
 
 
 @wrong("the logits of the last pixel predict the first (roll)", kind="concept")
@@ -230,10 +213,8 @@ def viewed_as_channels(logits, pictures):
     return (F.cross_entropy(z[..., :-1], x[:, 1:], reduction="none").sum(1) + math.log(V)) / LN2 / x.shape[1]
 
 
-@wrong("the first pixel costs nothing", kind="concept")
-def first_is_free(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return _costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 / x.shape[1]
+change(_plain, "first_is_free", "the first pixel costs nothing", "concept",
+       ("(_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(z.shape[-1]))", "_costs(z[:, :-1], x[:, 1:]).sum(1)"))
 
 
 @wrong("the mean over the N - 1 predicted pixels", kind="concept")
@@ -242,10 +223,8 @@ def mean_of_the_predicted(logits, pictures):
     return _costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 / max(1, x.shape[1] - 1)
 
 
-@wrong("the sum of all N divided by N - 1", kind="concept")
-def all_by_one_less(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(z.shape[-1])) / LN2 / max(1, x.shape[1] - 1)
+change(_plain, "all_by_one_less", "the sum of all N divided by N - 1", "concept",
+       ("x.shape[1]", "max(1, x.shape[1] - 1)"))
 
 
 @wrong("log2 V is added to the mean of the others", kind="concept")
@@ -254,35 +233,18 @@ def added_to_the_mean(logits, pictures):
     return _costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 / max(1, x.shape[1] - 1) + math.log2(z.shape[-1])
 
 
-@wrong("the first pixel counts 8 bits whatever V is", kind="concept")
-def eight_bits(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 + 8) / x.shape[1]
-
-
-@wrong("the first pixel counts V bits", kind="concept")
-def v_bits(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 + z.shape[-1]) / x.shape[1]
-
-
-@wrong("the first pixel's probability 1/V is added in place of its logarithm", kind="concept")
-def probability_of_the_first(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 + 1 / z.shape[-1]) / x.shape[1]
-
-
-@wrong("the sign of the first pixel's bits is wrong", kind="concept")
-def first_subtracted(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) / LN2 - math.log2(z.shape[-1])) / x.shape[1]
-
-
-@wrong("the number of values is taken from the pictures", kind="edge")
-def values_from_the_pictures(logits, pictures):
-    z, x = _flat(logits, pictures)
-    V = int(pictures.max()) + 1 if len(pictures) < 2 else len(torch.unique(pictures[0]))
-    return (_costs(z[:, :-1], x[:, 1:]).sum(1) + math.log(V)) / LN2 / x.shape[1]
+change(_first_apart, "eight_bits", "the first pixel counts 8 bits whatever V is", "concept",
+       ("math.log2(z.shape[-1])", "8"))
+change(_first_apart, "v_bits", "the first pixel counts V bits", "concept",
+       ("math.log2(z.shape[-1])", "z.shape[-1]"))
+change(_first_apart, "probability_of_the_first",
+       "the first pixel's probability 1/V is added in place of its logarithm", "concept",
+       ("math.log2(z.shape[-1])", "1 / z.shape[-1]"))
+change(_first_apart, "first_subtracted", "the sign of the first pixel's bits is wrong", "concept",
+       ("+ math.log2", "- math.log2"))
+change(_plain, "values_from_the_pictures", "the number of values is taken from the pictures", "edge",
+       before("return", "V = int(pictures.max()) + 1 if len(pictures) < 2 else len(torch.unique(pictures[0]))"),
+       ("z.shape[-1]", "V"))
 
 
 # ---------------------------------------------------------------- wrong: how it is put together
@@ -355,24 +317,14 @@ def perplexity(logits, pictures):
     return 2 ** flattened_and_sliced(logits, pictures)
 
 
-@wrong("entropy of the predictions, pixels are not looked at", kind="concept")
-def entropy_of_the_predictions(logits, pictures):
-    z, x = _flat(logits, pictures)
-    H = torch.distributions.Categorical(logits=z[:, :-1], validate_args=False).entropy().sum(1)
-    return (H + math.log(z.shape[-1])) / LN2 / x.shape[1]
-
-
-@wrong("the cost of the likeliest value, not of the one that is there", kind="concept")
-def likeliest_value(logits, pictures):
-    z, x = _flat(logits, pictures)
-    return (-z[:, :-1].log_softmax(-1).amax(-1).sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
-
-
-@wrong("no softmax: logits are taken for log-probabilities", kind="concept")
-def no_softmax(logits, pictures):
-    z, x = _flat(logits, pictures)
-    chosen = z[:, :-1].gather(-1, x[:, 1:, None]).squeeze(-1)
-    return (-chosen.sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
+change(_plain, "entropy_of_the_predictions", "entropy of the predictions, pixels are not looked at", "concept",
+       before("return", "H = torch.distributions.Categorical(logits=z[:, :-1], validate_args=False).entropy().sum(1)"),
+       ("_costs(z[:, :-1], x[:, 1:]).sum(1)", "H"))
+change(_plain, "likeliest_value", "the cost of the likeliest value, not of the one that is there", "concept",
+       ("_costs(z[:, :-1], x[:, 1:]).sum(1)", "-z[:, :-1].log_softmax(-1).amax(-1).sum(1)"))
+change(_plain, "no_softmax", "no softmax: logits are taken for log-probabilities", "concept",
+       before("return", "chosen = z[:, :-1].gather(-1, x[:, 1:, None]).squeeze(-1)"),
+       ("_costs(z[:, :-1], x[:, 1:]).sum(1)", "-chosen.sum(1)"))
 
 
 @wrong("softmax before cross_entropy: twice", kind="concept")
@@ -380,11 +332,9 @@ def softmax_twice(logits, pictures):
     return flattened_and_sliced(logits.softmax(-1), pictures)
 
 
-@wrong("the softmax runs over the pixels", kind="concept")
-def softmax_over_pixels(logits, pictures):
-    z, x = _flat(logits, pictures)
-    chosen = z.log_softmax(1)[:, :-1].gather(-1, x[:, 1:, None]).squeeze(-1)
-    return (-chosen.sum(1) + math.log(z.shape[-1])) / LN2 / x.shape[1]
+change(_plain, "softmax_over_pixels", "the softmax runs over the pixels", "concept",
+       before("return", "chosen = z.log_softmax(1)[:, :-1].gather(-1, x[:, 1:, None]).squeeze(-1)"),
+       ("_costs(z[:, :-1], x[:, 1:]).sum(1)", "-chosen.sum(1)"))
 
 
 @wrong("the softmax runs over the columns", kind="concept")
@@ -404,11 +354,8 @@ def log_of_softmax(logits, pictures):
     return -(torch.log2(p).sum(1) - math.log2(z.shape[-1])) / x.shape[1]
 
 
-@wrong("the logarithm of a softmax with an epsilon: cut off", kind="numerics")
-def epsilon_in_the_logarithm(logits, pictures):
-    z, x = _flat(logits, pictures)
-    p = z.softmax(-1)[:, :-1].gather(-1, x[:, 1:, None]).squeeze(-1)
-    return -(torch.log2(p + 1e-9).sum(1) - math.log2(z.shape[-1])) / x.shape[1]
+change(log_of_softmax, "epsilon_in_the_logarithm", "the logarithm of a softmax with an epsilon: cut off", "numerics",
+       (".log2(p).sum(1)", ".log2(p + 1e-9).sum(1)"))
 
 
 @wrong("the probabilities are multiplied first: they underflow", kind="numerics")
@@ -563,22 +510,12 @@ def mean_of_two_means(logits, pictures):
     return (_bits(z[:, :-1], x[:, 1:]).mean(1) + _first(logits)) / 2
 
 
-@wrong("log2 V is added to the mean of the others", kind="concept")
-def added_to_the_mean_too(logits, pictures):
-    z, x = _flat_too(logits, pictures)
-    return _bits(z[:, :-1], x[:, 1:]).sum(1) / x.shape[1] + _first(logits)
-
-
-@wrong("the first pixel costs one bit", kind="concept")
-def one_bit_for_the_first(logits, pictures):
-    z, x = _flat_too(logits, pictures)
-    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + 1) / x.shape[1]
-
-
-@wrong("the first pixel costs log2 of the number of pixels", kind="concept")
-def log_of_the_pixels(logits, pictures):
-    z, x = _flat_too(logits, pictures)
-    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + math.log2(x.shape[1])) / x.shape[1]
+change(first_pixel_free, "added_to_the_mean_too", "log2 V is added to the mean of the others", "concept",
+       (".shape[1]", ".shape[1] + _first(logits)"))
+change(first_in_nats_too, "one_bit_for_the_first", "the first pixel costs one bit", "concept",
+       ("math.log(logits.shape[-1])", "1"))
+change(first_in_nats_too, "log_of_the_pixels", "the first pixel costs log2 of the number of pixels", "concept",
+       (".log(logits.shape[-1])", ".log2(x.shape[1])"))
 
 
 @wrong("the first pixel is charged to the frequency of its value in the batch", kind="concept")
@@ -601,10 +538,8 @@ def softmax_of_base_two(logits, pictures):
     return (_bits(z[:, :-1], x[:, 1:]).sum(1) + _first(logits)) / x.shape[1]
 
 
-@wrong("only the predicted part has its sign wrong", kind="concept")
-def sign_of_the_predicted(logits, pictures):
-    z, x = _flat_too(logits, pictures)
-    return (_first(logits) - _bits(z[:, :-1], x[:, 1:]).sum(1)) / x.shape[1]
+change(first_pixel_free, "sign_of_the_predicted", "only the predicted part has its sign wrong", "concept",
+       ("_bits(z[:, :-1], x[:, 1:]).sum(1)", "(_first(logits) - _bits(z[:, :-1], x[:, 1:]).sum(1))"))
 
 
 @wrong("divided by the number of columns, not of pixels", kind="concept")
@@ -613,16 +548,10 @@ def divided_by_columns(logits, pictures):
     return (_bits(z[:, :-1], x[:, 1:]).sum(1) + _first(logits)) / pictures.shape[2]
 
 
-@wrong("divided by V as well, like bits per dimension of V values", kind="concept")
-def divided_by_v(logits, pictures):
-    z, x = _flat_too(logits, pictures)
-    return (_bits(z[:, :-1], x[:, 1:]).sum(1) + _first(logits)) / (x.shape[1] * max(logits.shape[-1], 2))
-
-
-@wrong("two mistakes: nats, and the first pixel free", kind="concept")
-def nats_and_first_free(logits, pictures):
-    z, x = _flat_too(logits, pictures)
-    return F.cross_entropy(z[:, :-1].mT, x[:, 1:], reduction="none").sum(1) / x.shape[1]
+change(divided_by_columns, "divided_by_v", "divided by V as well, like bits per dimension of V values", "concept",
+       ("pictures.shape[2]", "(x.shape[1] * max(logits.shape[-1], 2))"))
+change(first_pixel_free, "nats_and_first_free", "two mistakes: nats, and the first pixel free", "concept",
+       ("_bits(z[:, :-1], x[:, 1:]).sum(1)", 'F.cross_entropy(z[:, :-1].mT, x[:, 1:], reduction="none").sum(1)'))
 
 
 @wrong("two mistakes: no shift, and nats", kind="concept")

@@ -9,7 +9,7 @@ from itertools import chain, groupby
 import numpy as np
 import torch
 
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _letters(tokens, merges, V):
@@ -286,12 +286,9 @@ def balanced_tree(tokens, merges, V):
     return torch.tensor(text, device=tokens.device)
 
 
-@wrong("at most 10 rounds: tokens of a depth above 10 are not taken apart completely", kind="edge")
-def ten_rounds(tokens, merges, V):
-    pairs, text = merges.tolist(), tokens.tolist()
-    for _ in range(10):
-        text = [part for token in text for part in ([token] if token < V else pairs[token - V])]
-    return torch.tensor(text, device=tokens.device)
+change(balanced_tree, "ten_rounds",
+       "at most 10 rounds: tokens of a depth above 10 are not taken apart completely", "edge",
+       ("math.ceil(math.log2(len(pairs) + 1))", "10"))
 
 
 @wrong("only the left part is taken apart further, a right part that is a token stays", kind="concept")
@@ -327,12 +324,16 @@ def first_place_only(tokens, merges, V):
     return torch.tensor(text, device=tokens.device)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(tokens, merges, V):
+    return torch.tensor(_decoded(tokens, merges, V), device=tokens.device)
+
+
 # ------------------------------------------------------------------------------------------------ wrong: the order
 
 
-@wrong("the right part stands before the left one", kind="concept")
-def right_part_first(tokens, merges, V):
-    return torch.tensor(_decoded(tokens, merges.flip(1), V), device=tokens.device)
+change(_plain, "right_part_first", "the right part stands before the left one", "concept",
+       ("_decoded(tokens, merges, V)", "_decoded(tokens, merges.flip(1), V)"))
 
 
 @wrong("a stack is read from the end and never reversed: the whole text comes back in reverse order", kind="concept")
@@ -370,10 +371,9 @@ def sorted_letters(tokens, merges, V):
 # ------------------------------------------------------------------------------------- wrong: letters and row numbers
 
 
-@wrong("a token t is looked up in row t - V - 1 (and the token V in row 0)", kind="concept")
-def row_before(tokens, merges, V):
-    pairs = merges.tolist()
-    return torch.tensor(_letters(tokens.tolist(), pairs[:1] + pairs, V), device=tokens.device)
+change(_plain, "row_before", "a token t is looked up in row t - V - 1 (and the token V in row 0)", "concept",
+       before("return", "pairs = merges.tolist()"),
+       ("_decoded(tokens, merges, V)", "_letters(tokens.tolist(), pairs[:1] + pairs, V)"))
 
 
 @wrong("the token V is taken for a letter: t > V instead of t >= V", kind="edge")
@@ -388,12 +388,9 @@ def V_is_a_letter(tokens, merges, V):
     return torch.tensor(out, device=tokens.device)
 
 
-@wrong("rows are counted from the last merge: token t is looked up in row M - 1 - (t - V), once", kind="concept")
-def rows_from_the_end(tokens, merges, V):
-    pairs, out = merges.tolist(), []
-    for token in tokens.tolist():
-        out += [token] if token < V else pairs[V - 1 - token]
-    return torch.tensor(out, device=tokens.device)
+change(once, "rows_from_the_end",
+       "rows are counted from the last merge: token t is looked up in row M - 1 - (t - V), once", "concept",
+       ("token - V", "V - 1 - token"))
 
 
 @wrong("letters are replaced, too: a negative row number t - V reads merges from the end, once", kind="concept")
@@ -419,22 +416,13 @@ def letters_left_out(tokens, merges, V):
     return torch.tensor(text, dtype=torch.int64, device=tokens.device)
 
 
-@wrong("equal letters beside each other become one", kind="concept")
-def repeated_letters(tokens, merges, V):
-    return torch.tensor([letter for letter, _ in groupby(_decoded(tokens, merges, V))], device=tokens.device)
-
-
-@wrong(
-    "the letters of a token are put in the list as one string of digits, each digit one letter: wrong from V = 11 on",
-    kind="edge",
-)
-def digits(tokens, merges, V):
-    return torch.tensor([int(d) for x in _decoded(tokens, merges, V) for d in str(x)], device=tokens.device)
-
-
-@wrong("the letters pass through Python's `bytes`: fails for letters above 255", kind="edge")
-def through_bytes(tokens, merges, V):
-    return torch.tensor(list(bytes(_decoded(tokens, merges, V))), device=tokens.device)
+change(_plain, "repeated_letters", "equal letters beside each other become one", "concept",
+       ("_decoded(tokens, merges, V)", "[letter for letter, _ in groupby(_decoded(tokens, merges, V))]"))
+change(_plain, "digits", "the letters of a token are put in the list as one string of digits, each digit one letter: "
+       "wrong from V = 11 on", "edge",
+       ("_decoded(tokens, merges, V)", "[int(d) for x in _decoded(tokens, merges, V) for d in str(x)]"))
+change(_plain, "through_bytes", "the letters pass through Python's `bytes`: fails for letters above 255", "edge",
+       ("_decoded(tokens, merges, V)", "list(bytes(_decoded(tokens, merges, V)))"))
 
 
 @wrong("tokens that encoding would have written otherwise are refused with an error", kind="concept")
@@ -573,9 +561,8 @@ def nested_lists(tokens, merges, V):
 # ------------------------------------------------------------------------------------- wrong: result, inputs, calls
 
 
-@wrong("the result is [1, N], a batch of one text", kind="shape")
-def batch_of_one(tokens, merges, V):
-    return torch.tensor([_decoded(tokens, merges, V)], device=tokens.device)
+change(_plain, "batch_of_one", "the result is [1, N], a batch of one text", "shape",
+       ("_decoded(tokens, merges, V)", "[_decoded(tokens, merges, V)]"))
 
 
 @wrong("a list comes back, not a tensor", kind="interface")
@@ -603,9 +590,8 @@ def float32(tokens, merges, V):
     return torch.Tensor(_decoded(tokens, merges, V)).to(tokens.device)
 
 
-@wrong("the result is on the CPU, wherever the tokens are", kind="interface")
-def on_the_cpu(tokens, merges, V):
-    return torch.tensor(_decoded(tokens, merges, V))
+change(_plain, "on_the_cpu", "the result is on the CPU, wherever the tokens are", "interface",
+       ("_decoded(tokens, merges, V), device=tokens.device", "_decoded(tokens, merges, V)"))
 
 
 @wrong("V is subtracted from the given tokens in place", kind="interface")

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 import numpy as np
 import torch
 
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _replaced(text, pair, new):
@@ -330,17 +330,17 @@ def letters_only(tokens, merges, V):
     return torch.tensor(out, device=tokens.device)
 
 
-@wrong("the last merge is never applied: range(M - 1)", kind="concept")
-def last_merge_missing(tokens, merges, V):
-    text = tokens.tolist()
-    for m in range(len(merges) - 1):
-        text = _replaced(text, merges[m].tolist(), V + m)
-    return torch.tensor(text, device=tokens.device)
+change(last_merge_first, "last_merge_missing", "the last merge is never applied: range(M - 1)", "concept",
+       ("reversed(range(len(merges)))", "range(len(merges) - 1)"))
 
 
-@wrong("only the first 64 merges are applied", kind="edge")
-def first_merges_only(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, merges[:64], V), device=tokens.device)
+# Right, and not registered: answers below are changes of it.
+def _plain(tokens, merges, V):
+    return torch.tensor(_encoded(tokens, merges, V), device=tokens.device)
+
+
+change(_plain, "first_merges_only", "only the first 64 merges are applied", "edge",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens, merges[:64], V)"))
 
 
 @wrong("a dictionary from the left part to the merge keeps one merge for each left part only", kind="concept")
@@ -373,9 +373,8 @@ def numbered_by_occurrence(tokens, merges, V):
     return torch.tensor(text, device=tokens.device)
 
 
-@wrong("new tokens begin at V + 1 instead of V", kind="concept")
-def one_too_high(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, merges, V + 1), device=tokens.device)
+change(_plain, "one_too_high", "new tokens begin at V + 1 instead of V", "concept",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens, merges, V + 1)"))
 
 
 @wrong("V is not used: new tokens begin after the largest letter of the text", kind="edge")
@@ -383,9 +382,8 @@ def after_the_largest_letter(tokens, merges, V):
     return torch.tensor(_encoded(tokens, merges, int(tokens.max()) + 1), device=tokens.device)
 
 
-@wrong("V is not used: new tokens begin at 256, as for bytes", kind="concept")
-def bytes_assumed(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, merges, 256), device=tokens.device)
+change(_plain, "bytes_assumed", "V is not used: new tokens begin at 256, as for bytes", "concept",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens, merges, 256)"))
 
 
 @wrong("the number of the merge is written, without V: letters and new tokens get the same numbers", kind="concept")
@@ -476,20 +474,10 @@ def last_token_lost(tokens, merges, V):
     return torch.tensor(_encoded(tokens, merges, V, replaced), device=tokens.device)
 
 
-@wrong("a pair at the very end of the text is not replaced", kind="edge")
-def not_at_the_end(tokens, merges, V):
-    def replaced(text, pair, new):
-        return _replaced(text[:-1], pair, new) + text[-1:]
-
-    return torch.tensor(_encoded(tokens, merges, V, replaced), device=tokens.device)
-
-
-@wrong("a pair at the very beginning of the text is not replaced", kind="edge")
-def not_at_the_beginning(tokens, merges, V):
-    def replaced(text, pair, new):
-        return text[:1] + _replaced(text[1:], pair, new)
-
-    return torch.tensor(_encoded(tokens, merges, V, replaced), device=tokens.device)
+change(from_the_right, "not_at_the_end", "a pair at the very end of the text is not replaced", "edge",
+       ("_replaced(text[::-1], pair[::-1], new)[::-1]", "_replaced(text[:-1], pair, new) + text[-1:]"))
+change(from_the_right, "not_at_the_beginning", "a pair at the very beginning of the text is not replaced", "edge",
+       ("return _replaced(text[::-1], pair[::-1], new)[::-1]", "return text[:1] + _replaced(text[1:], pair, new)"))
 
 
 @wrong(
@@ -532,9 +520,8 @@ def either_order(tokens, merges, V):
     return torch.tensor(_encoded(tokens, merges, V, replaced), device=tokens.device)
 
 
-@wrong("the columns of merges are taken for (right, left)", kind="concept")
-def columns_exchanged(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, merges.flip(1), V), device=tokens.device)
+change(_plain, "columns_exchanged", "the columns of merges are taken for (right, left)", "concept",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens, merges.flip(1), V)"))
 
 
 @wrong("the text is shortened while `for i in range(len(text) - 1)` walks through it: IndexError", kind="process")
@@ -626,12 +613,9 @@ def by_unfold(tokens, merges, V):
     return text
 
 
-@wrong(
-    "the numbers of merges are read by as_strided with the steps 2 and 1: wrong for a transposed or sliced layout",
-    kind="layout",
-)
-def merges_by_strides(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, torch.as_strided(merges, merges.shape, (2, 1)), V), device=tokens.device)
+change(_plain, "merges_by_strides", "the numbers of merges are read by as_strided with the steps 2 and 1: wrong for a "
+       "transposed or sliced layout", "layout",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens, torch.as_strided(merges, merges.shape, (2, 1)), V)"))
 
 
 @wrong("merges.view(-1) fails for a transposed layout", kind="layout")
@@ -642,23 +626,18 @@ def merges_by_view(tokens, merges, V):
     return torch.tensor(text, device=tokens.device)
 
 
-@wrong("merges.squeeze(): fails with a single merge, since rows become numbers", kind="shape")
-def merges_squeezed(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, merges.squeeze(), V), device=tokens.device)
-
-
-@wrong("the text is cut off after 256 tokens", kind="edge")
-def cut_off(tokens, merges, V):
-    return torch.tensor(_encoded(tokens[:256], merges, V), device=tokens.device)
+change(_plain, "merges_squeezed", "merges.squeeze(): fails with a single merge, since rows become numbers", "shape",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens, merges.squeeze(), V)"))
+change(_plain, "cut_off", "the text is cut off after 256 tokens", "edge",
+       ("_encoded(tokens, merges, V)", "_encoded(tokens[:256], merges, V)"))
 
 
 # --------------------------------------------------------------------------------------------------- wrong: the result
 
 
-@wrong("the result is filled up to N numbers with -1", kind="shape")
-def filled_up(tokens, merges, V):
-    text = _encoded(tokens, merges, V)
-    return torch.tensor(text + [-1] * (len(tokens) - len(text)), device=tokens.device)
+change(_plain, "filled_up", "the result is filled up to N numbers with -1", "shape",
+       before("return", "text = _encoded(tokens, merges, V)"),
+       ("_encoded(tokens, merges, V)", "text + [-1] * (len(tokens) - len(text))"))
 
 
 @wrong("squeeze() at the end: a result of one token is [] and not [1]", kind="shape")
@@ -686,9 +665,8 @@ def float32(tokens, merges, V):
     return torch.Tensor(_encoded(tokens, merges, V)).to(tokens.device)
 
 
-@wrong("the result is on the CPU, wherever the tokens are", kind="interface")
-def on_the_cpu(tokens, merges, V):
-    return torch.tensor(_encoded(tokens, merges, V))
+change(_plain, "on_the_cpu", "the result is on the CPU, wherever the tokens are", "interface",
+       ("_encoded(tokens, merges, V), device=tokens.device", "_encoded(tokens, merges, V)"))
 
 
 @wrong("the new tokens are written into the given tensor", kind="interface")

@@ -8,7 +8,7 @@ from itertools import groupby, pairwise
 import numpy as np
 import torch
 
-from answers import left_open, right, wrong
+from answers import change, left_open, right, wrong
 
 
 def _replaced(text, pair, new):
@@ -232,16 +232,22 @@ def one_number_for_a_pair(tokens, V, M):
     return torch.tensor([divmod(code, base) for code in codes], device=tokens.device)
 
 
+# Right, and not registered: answers below are changes of it.
+def _with_own_best(tokens, V, M):
+    def best(text):
+        counts = Counter(pairwise(text))
+        return min(counts, key=lambda pair: (-counts[pair], pair))
+
+    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+
+
 # ---------------------------------------------------------------------------------------------------------- left open
 
 
-@left_open("each pair is counted by a walk through the whole text: quadratic, slow for long texts", kind="process")
-def quadratic(tokens, V, M):
-    def best(text):
-        pairs = list(zip(text, text[1:]))
-        return min(set(pairs), key=lambda pair: (-pairs.count(pair), pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+change(_with_own_best, "quadratic",
+       "each pair is counted by a walk through the whole text: quadratic, slow for long texts", "process",
+       ("counts = Counter(pairwise(text))", "pairs = list(zip(text, text[1:]))"), ("counts, key", "set(pairs), key"),
+       ("-counts[pair]", "-pairs.count(pair)"), verdict="open")
 
 
 @left_open("the result has the type of the tokens: not int64 where they are int32", kind="interface")
@@ -252,13 +258,8 @@ def type_of_the_tokens(tokens, V, M):
 # ------------------------------------------------------------------------------------------------- wrong: the choice
 
 
-@wrong("of equally frequent pairs the largest is taken, not the smallest", kind="concept")
-def largest_of_ties(tokens, V, M):
-    def best(text):
-        counts = Counter(pairwise(text))
-        return max(counts, key=lambda pair: (counts[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+change(_with_own_best, "largest_of_ties", "of equally frequent pairs the largest is taken, not the smallest", "concept",
+       ("min", "max"), ("-counts[pair]", "counts[pair]"))
 
 
 @wrong("of equally frequent pairs the one that occurs first in the text is taken (Counter.most_common)", kind="concept")
@@ -269,40 +270,18 @@ def first_of_ties(tokens, V, M):
     return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
 
 
-@wrong("of equally frequent pairs with equal left numbers the one with the larger right number is taken", kind="edge")
-def larger_right(tokens, V, M):
-    def best(text):
-        counts = Counter(pairwise(text))
-        return min(counts, key=lambda pair: (-counts[pair], pair[0], -pair[1]))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong("ties go by the smaller left number alone; if these are equal, too, by the first place in the text", kind="edge")
-def left_number_alone(tokens, V, M):
-    def best(text):
-        counts = Counter(pairwise(text))
-        return min(counts, key=lambda pair: (-counts[pair], pair[0]))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong("ties are compared as strings, for which 10 comes before 9", kind="edge")
-def ties_as_strings(tokens, V, M):
-    def best(text):
-        counts = Counter(pairwise(text))
-        return min(counts, key=lambda pair: (-counts[pair], str(pair[0]), str(pair[1])))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong("the pair's count is divided by the counts of both tokens (the score of WordPiece)", kind="concept")
-def wordpiece(tokens, V, M):
-    def best(text):
-        counts, single = Counter(pairwise(text)), Counter(text)
-        return min(counts, key=lambda pair: (-counts[pair] / (single[pair[0]] * single[pair[1]]), pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+change(_with_own_best, "larger_right",
+       "of equally frequent pairs with equal left numbers the one with the larger right number is taken", "edge",
+       ("-counts[pair], pair", "-counts[pair], pair[0], -pair[1]"))
+change(_with_own_best, "left_number_alone",
+       "ties go by the smaller left number alone; if these are equal, too, by the first place in the text", "edge",
+       ("-counts[pair], pair", "-counts[pair], pair[0]"))
+change(_with_own_best, "ties_as_strings", "ties are compared as strings, for which 10 comes before 9", "edge",
+       ("-counts[pair], pair", "-counts[pair], str(pair[0]), str(pair[1])"))
+change(_with_own_best, "wordpiece",
+       "the pair's count is divided by the counts of both tokens (the score of WordPiece)", "concept",
+       ("counts = Counter(pairwise(text))", "counts, single = Counter(pairwise(text)), Counter(text)"),
+       ("-counts[pair]", "-counts[pair] / (single[pair[0]] * single[pair[1]])"))
 
 
 @wrong("the search begins with a count of 1 to beat: fails once every pair occurs only once", kind="edge")
@@ -343,45 +322,25 @@ def filled_up(tokens, V, M):
 # ---------------------------------------------------------------------------------------------- wrong: the counting
 
 
-@wrong("overlapping pairs are counted once: a a a is one pair (a, a) instead of two", kind="concept")
-def no_overlap_in_counts(tokens, V, M):
-    def best(text):
+change(_with_own_best, "no_overlap_in_counts",
+       "overlapping pairs are counted once: a a a is one pair (a, a) instead of two", "concept",
+       ("counts = Counter(pairwise(text))", """
         counts, i = Counter(), 0
         for pair, group in groupby(pairwise(text)):
             length = len(list(group))
-            counts[pair] += (length + 1) // 2
-        return min(counts, key=lambda pair: (-counts[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong("(a, b) and (b, a) are counted together; of both, the ordered pair that is smaller is taken", kind="concept")
-def counted_without_order(tokens, V, M):
-    def best(text):
-        counts = Counter(pairwise(text))
+            counts[pair] += (length + 1) // 2"""))
+change(_with_own_best, "counted_without_order",
+       "(a, b) and (b, a) are counted together; of both, the ordered pair that is smaller is taken", "concept",
+       ("return min(counts, key=lambda pair: (-counts[pair], pair))", """
         both = {(a, b): counts[a, b] + (counts[b, a] if a != b else 0) for a, b in counts}
-        return min(both, key=lambda pair: (-both[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong("the last pair of the text is not counted (unless it is the only one)", kind="edge")
-def last_pair_not_counted(tokens, V, M):
-    def best(text):
-        counts = Counter((text[i], text[i + 1]) for i in range(max(len(text) - 2, 1)))
-        return min(counts, key=lambda pair: (-counts[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong("the last and the first token are counted as a pair, too (torch.roll)", kind="edge")
-def around_the_end(tokens, V, M):
-    def best(text):
+        return min(both, key=lambda pair: (-both[pair], pair))"""))
+change(_with_own_best, "last_pair_not_counted",
+       "the last pair of the text is not counted (unless it is the only one)", "edge",
+       ("pairwise(text)", "(text[i], text[i + 1]) for i in range(max(len(text) - 2, 1))"))
+change(_with_own_best, "around_the_end", "the last and the first token are counted as a pair, too (torch.roll)", "edge",
+       ("counts = Counter(pairwise(text))", """
         line = torch.tensor(text)
-        counts = Counter(zip(text, line.roll(-1).tolist()))
-        return min(counts, key=lambda pair: (-counts[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+        counts = Counter(zip(text, line.roll(-1).tolist()))"""))
 
 
 @wrong("the counts of earlier texts are kept and added to instead of counting anew for each merge", kind="concept")
@@ -405,26 +364,14 @@ def without_replacement(tokens, V, M):
     return torch.tensor(rows + rows[-1:] * (M - len(rows)), device=tokens.device)
 
 
-@wrong(
-    "new tokens are never merged again: only pairs of numbers below V are counted (while there are any)", kind="concept"
-)
-def letters_only(tokens, V, M):
-    def best(text):
-        counts = Counter(pair for pair in pairwise(text) if max(pair) < V) or Counter(pairwise(text))
-        return min(counts, key=lambda pair: (-counts[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
-
-
-@wrong(
-    "token 0 is taken for a space or padding: pairs with it are not counted (while there are others)", kind="concept"
-)
-def zero_is_a_border(tokens, V, M):
-    def best(text):
-        counts = Counter(pair for pair in pairwise(text) if 0 not in pair) or Counter(pairwise(text))
-        return min(counts, key=lambda pair: (-counts[pair], pair))
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+change(_with_own_best, "letters_only",
+       "new tokens are never merged again: only pairs of numbers below V are counted (while there are any)", "concept",
+       ("Counter(pairwise(text))",
+        "Counter(pair for pair in pairwise(text) if max(pair) < V) or Counter(pairwise(text))"))
+change(_with_own_best, "zero_is_a_border",
+       "token 0 is taken for a space or padding: pairs with it are not counted (while there are others)", "concept",
+       ("Counter(pairwise(text))",
+        "Counter(pair for pair in pairwise(text) if 0 not in pair) or Counter(pairwise(text))"))
 
 
 @wrong("pairs are counted as left * V + right, where pairs with new tokens fall together with others", kind="concept")
@@ -449,12 +396,8 @@ def table_for_bytes(tokens, V, M):
     return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
 
 
-@wrong("only the first 200 tokens of the text are counted", kind="edge")
-def first_tokens_counted(tokens, V, M):
-    def best(text):
-        return _best(text[:200])
-
-    return torch.tensor(_learned(tokens, V, M, best=best), device=tokens.device)
+change(first_of_ties, "first_tokens_counted", "only the first 200 tokens of the text are counted", "edge",
+       ("return Counter(pairwise(text)).most_common(1)[0][0]", "return _best(text[:200])"))
 
 
 @wrong("the text is read by as_strided with step 1: wrong for views with another step", kind="layout")
@@ -595,17 +538,18 @@ def within_other_numbers(tokens, V, M):
     return torch.tensor(_learned(tokens, V, M, replaced=replaced), device=tokens.device)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(tokens, V, M):
+    return torch.tensor(_learned(tokens, V, M), device=tokens.device)
+
+
 # ------------------------------------------------------------------------------------------ wrong: the new tokens
 
 
-@wrong("new tokens begin after the largest number in the text, not at V", kind="edge")
-def after_the_largest(tokens, V, M):
-    return torch.tensor(_learned(tokens, int(tokens.max()) + 1, M), device=tokens.device)
-
-
-@wrong("new tokens begin at V + 1 instead of V", kind="concept")
-def one_too_high(tokens, V, M):
-    return torch.tensor(_learned(tokens, V + 1, M), device=tokens.device)
+change(_plain, "after_the_largest", "new tokens begin after the largest number in the text, not at V", "edge",
+       ("_learned(tokens, V, M)", "_learned(tokens, int(tokens.max()) + 1, M)"))
+change(_plain, "one_too_high", "new tokens begin at V + 1 instead of V", "concept",
+       ("_learned(tokens, V, M)", "_learned(tokens, V + 1, M)"))
 
 
 @wrong("every merge makes the same token V", kind="concept")
@@ -633,24 +577,14 @@ def text_in_float32(tokens, V, M):
 # ---------------------------------------------------------------------------------------------- wrong: the result
 
 
-@wrong("each row holds the right token first", kind="concept")
-def right_token_first(tokens, V, M):
-    return torch.tensor(_learned(tokens, V, M), device=tokens.device).flip(1)
-
-
-@wrong("the merges come in reverse order, the last one in row 0", kind="concept")
-def last_merge_first(tokens, V, M):
-    return torch.tensor(_learned(tokens, V, M)[::-1], device=tokens.device)
-
-
-@wrong("the result is [2, M]: left tokens in one row, right ones in another", kind="shape")
-def transposed(tokens, V, M):
-    return torch.tensor(list(zip(*_learned(tokens, V, M))), device=tokens.device)
-
-
-@wrong("squeeze() at the end: with M = 1 the result is [2] and not [1, 2]", kind="shape")
-def squeezed(tokens, V, M):
-    return torch.tensor(_learned(tokens, V, M), device=tokens.device).squeeze()
+change(text_in_float32, "right_token_first", "each row holds the right token first", "concept",
+       ("tokens.float()", "tokens"), (".long()", ".flip(1)"))
+change(_plain, "last_merge_first", "the merges come in reverse order, the last one in row 0", "concept",
+       ("_learned(tokens, V, M)", "_learned(tokens, V, M)[::-1]"))
+change(_plain, "transposed", "the result is [2, M]: left tokens in one row, right ones in another", "shape",
+       ("_learned(tokens, V, M)", "list(zip(*_learned(tokens, V, M)))"))
+change(text_in_float32, "squeezed", "squeeze() at the end: with M = 1 the result is [2] and not [1, 2]", "shape",
+       ("tokens.float()", "tokens"), (".long()", ".squeeze()"))
 
 
 @wrong("one merge too few: range(1, M)", kind="concept")
@@ -675,9 +609,8 @@ def counted_once_more(tokens, V, M):
     return torch.tensor(rows, device=tokens.device)
 
 
-@wrong("at most 100 merges are learned", kind="edge")
-def at_most_100(tokens, V, M):
-    return torch.tensor(_learned(tokens, V, min(M, 100)), device=tokens.device)
+change(_plain, "at_most_100", "at most 100 merges are learned", "edge",
+       ("_learned(tokens, V, M)", "_learned(tokens, V, min(M, 100))"))
 
 
 @wrong("a list of pairs comes back, not a tensor", kind="interface")
@@ -703,9 +636,8 @@ def float32(tokens, V, M):
     return merges
 
 
-@wrong("the result is on the CPU, wherever the tokens are", kind="interface")
-def on_the_cpu(tokens, V, M):
-    return torch.tensor(_learned(tokens, V, M))
+change(_plain, "on_the_cpu", "the result is on the CPU, wherever the tokens are", "interface",
+       ("_learned(tokens, V, M), device=tokens.device", "_learned(tokens, V, M)"))
 
 
 @wrong("the new tokens are written into the given tensor", kind="interface")

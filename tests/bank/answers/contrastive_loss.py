@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -103,21 +103,21 @@ def candidate_after_candidate(images, texts, temperature):
     return (0.5 * rows + 0.5 * columns - own).mean()
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(images, texts, temperature):
+    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
+    own = torch.arange(len(S), device=S.device)
+    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+
+
 # ---------------------------------------------------------------- wrong: concepts
 
 
-@wrong("the vectors are not divided by their lengths: plain products in place of cosines", kind="concept")
-def not_normalized(images, texts, temperature):
-    S = images @ texts.T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("only the pictures' vectors are divided by their lengths", kind="concept")
-def pictures_normalized_only(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ texts.T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "not_normalized",
+       "the vectors are not divided by their lengths: plain products in place of cosines", "concept",
+       ("F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T", "images @ texts.T"))
+change(_plain, "pictures_normalized_only", "only the pictures' vectors are divided by their lengths", "concept",
+       ("F.normalize(texts, dim=-1).T", "texts.T"))
 
 
 @wrong("only the pictures ask (rows); the texts' half is missing", kind="concept")
@@ -132,46 +132,22 @@ def texts_only(images, texts, temperature):
     return -S.log_softmax(0).diagonal().mean()
 
 
-@wrong("both halves are added without the factor ½", kind="concept")
-def without_half(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return F.cross_entropy(S, own) + F.cross_entropy(S.T, own)
-
-
-@wrong("the pairs' losses are summed, not averaged", kind="concept")
-def summed(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own, reduction="sum") + F.cross_entropy(S.T, own, reduction="sum")) / 2
-
-
-@wrong("cosines are multiplied by the temperature, not divided by it", kind="concept")
-def times_temperature(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T * temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("the temperature is not used", kind="concept")
-def no_temperature(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("the temperature is taken for CLIP's learnt logarithm of a factor: S is multiplied by e^τ", kind="concept")
-def exponential_of_temperature(images, texts, temperature):
-    S = math.exp(temperature) * F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("the factor 1/τ is capped at 100 as in CLIP, so that temperatures below 0.01 act as 0.01", kind="edge")
-def factor_capped(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T * min(1 / temperature, 100.0)
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "without_half", "both halves are added without the factor ½", "concept",
+       ("return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2",
+        "return F.cross_entropy(S, own) + F.cross_entropy(S.T, own)"))
+change(_plain, "summed", "the pairs' losses are summed, not averaged", "concept",
+       ("S, own", 'S, own, reduction="sum"'), ("S.T, own", 'S.T, own, reduction="sum"'))
+change(_plain, "times_temperature", "cosines are multiplied by the temperature, not divided by it", "concept",
+       (".T / temperature", ".T * temperature"))
+change(_plain, "no_temperature", "the temperature is not used", "concept",
+       (".T / temperature", ".T"))
+change(_plain, "exponential_of_temperature",
+       "the temperature is taken for CLIP's learnt logarithm of a factor: S is multiplied by e^τ", "concept",
+       ("F.normalize(images, dim=-1)", "math.exp(temperature) * F.normalize(images, dim=-1)"),
+       (".T / temperature", ".T"))
+change(_plain, "factor_capped",
+       "the factor 1/τ is capped at 100 as in CLIP, so that temperatures below 0.01 act as 0.01", "edge",
+       (".T / temperature", ".T * min(1 / temperature, 100.0)"))
 
 
 @wrong("the sign is missing: mean log-probability, negative", kind="concept")
@@ -180,10 +156,9 @@ def sign_missing(images, texts, temperature):
     return (S.log_softmax(0).diagonal().mean() + S.log_softmax(1).diagonal().mean()) / 2
 
 
-@wrong("one softmax over all N² pairs in place of one for each row and column", kind="concept")
-def over_all_pairs(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    return (torch.logsumexp(S.flatten(), 0) - S.diagonal()).mean()
+change(by_logsumexp, "over_all_pairs",
+       "one softmax over all N² pairs in place of one for each row and column", "concept",
+       (".mT", ".T"), ("(S.logsumexp(0) + S.logsumexp(1)) / 2", "torch.logsumexp(S.flatten(), 0)"))
 
 
 @wrong("the own partner is left out of the sum below the fraction (only the wrong ones are summed)", kind="concept")
@@ -220,33 +195,16 @@ def all_entries(images, texts, temperature):
     return -(S.log_softmax(0).mean() + S.log_softmax(1).mean()) / 2
 
 
-@wrong("every question's own partner is looked for at place 0", kind="concept")
-def own_at_zero(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.zeros(len(S), dtype=torch.long, device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("cross_entropy receives probabilities: the softmax is taken twice", kind="concept")
-def softmax_twice(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S.softmax(1), own) + F.cross_entropy(S.T.softmax(1), own)) / 2
-
-
-@wrong("scores are divided by √D as well", kind="concept")
-def also_by_the_root(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature / math.sqrt(images.shape[1])
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("labels are smoothed by 0.1", kind="concept")
-def smoothed(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    halves = [F.cross_entropy(x, own, label_smoothing=0.1) for x in (S, S.T)]
-    return sum(halves) / 2
+change(_plain, "own_at_zero", "every question's own partner is looked for at place 0", "concept",
+       (".arange(len(S), device=S.device)", ".zeros(len(S), dtype=torch.long, device=S.device)"))
+change(_plain, "softmax_twice", "cross_entropy receives probabilities: the softmax is taken twice", "concept",
+       ("S, own", "S.softmax(1), own"), ("S.T", "S.T.softmax(1)"))
+change(_plain, "also_by_the_root", "scores are divided by √D as well", "concept",
+       (".T / temperature", ".T / temperature / math.sqrt(images.shape[1])"))
+change(_plain, "smoothed", "labels are smoothed by 0.1", "concept",
+       ("return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2", """
+        halves = [F.cross_entropy(x, own, label_smoothing=0.1) for x in (S, S.T)]
+        return sum(halves) / 2"""))
 
 
 @wrong(
@@ -279,18 +237,12 @@ def hinge(images, texts, temperature):
 # ---------------------------------------------------------------- wrong: axes and shapes
 
 
-@wrong("lengths are taken over the batch (dim 0), not over the features", kind="shape")
-def lengths_over_the_batch(images, texts, temperature):
-    S = F.normalize(images, dim=0) @ F.normalize(texts, dim=0).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("norm() without dim: all vectors are divided by the length of the whole matrix", kind="shape")
-def length_of_the_matrix(images, texts, temperature):
-    S = (images / images.norm()) @ (texts / texts.norm()).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "lengths_over_the_batch", "lengths are taken over the batch (dim 0), not over the features", "shape",
+       ("images, dim=-1", "images, dim=0"), ("texts, dim=-1", "texts, dim=0"))
+change(_plain, "length_of_the_matrix",
+       "norm() without dim: all vectors are divided by the length of the whole matrix", "shape",
+       ("F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T",
+        "(images / images.norm()) @ (texts / texts.norm()).T"))
 
 
 @wrong("the losses of the N pairs come back, without their mean", kind="shape")
@@ -318,20 +270,14 @@ def by_view(images, texts, temperature):
 # ---------------------------------------------------------------- wrong: numerics
 
 
-@wrong("vectors are divided by their squared lengths", kind="concept")
-def squared_lengths(images, texts, temperature):
-    a = images / images.square().sum(-1, keepdim=True)
-    b = texts / texts.square().sum(-1, keepdim=True)
-    S = a @ b.T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("vectors are divided by the sum of their absolute entries (L1), not by their lengths", kind="concept")
-def by_absolute_sums(images, texts, temperature):
-    S = F.normalize(images, p=1, dim=-1) @ F.normalize(texts, p=1, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "squared_lengths", "vectors are divided by their squared lengths", "concept",
+       ("S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature", """
+        a = images / images.square().sum(-1, keepdim=True)
+        b = texts / texts.square().sum(-1, keepdim=True)
+        S = a @ b.T / temperature"""))
+change(_plain, "by_absolute_sums",
+       "vectors are divided by the sum of their absolute entries (L1), not by their lengths", "concept",
+       ("images, dim", "images, p=1, dim"), ("texts, dim", "texts, p=1, dim"))
 
 
 @wrong("softmax, then the logarithm: at a low temperature a probability is 0 and the loss infinite", kind="numerics")
@@ -363,11 +309,8 @@ def epsilon_in_the_length(images, texts, temperature):
     return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
 
 
-@wrong("lengths below 1 are raised to 1: such vectors stay as they are", kind="numerics")
-def lengths_at_least_one(images, texts, temperature):
-    S = F.normalize(images, dim=-1, eps=1.0) @ F.normalize(texts, dim=-1, eps=1.0).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "lengths_at_least_one", "lengths below 1 are raised to 1: such vectors stay as they are", "numerics",
+       ("images, dim=-1", "images, dim=-1, eps=1.0"), ("texts, dim=-1", "texts, dim=-1, eps=1.0"))
 
 
 @wrong("cosines are computed in bfloat16 (as under autocast), whatever the inputs' type", kind="numerics")
@@ -378,21 +321,15 @@ def cosines_in_bfloat16(images, texts, temperature):
     return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
 
 
-@wrong("everything is computed in float32, so float64 comes back as float32", kind="interface")
-def always_float(images, texts, temperature):
-    S = F.normalize(images.float(), dim=-1) @ F.normalize(texts.float(), dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "always_float", "everything is computed in float32, so float64 comes back as float32", "interface",
+       ("images, dim", "images.float(), dim"), ("texts, dim", "texts.float(), dim"))
 
 
 # ---------------------------------------------------------------- wrong: gradients
 
 
-@wrong("the texts' vectors are detached: only the pictures learn", kind="gradient")
-def texts_detached(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts.detach(), dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
+change(_plain, "texts_detached", "the texts' vectors are detached: only the pictures learn", "gradient",
+       ("texts, dim", "texts.detach(), dim"))
 
 
 @wrong("the lengths are detached: the loss is right, its gradient lacks their part", kind="gradient")
@@ -422,41 +359,24 @@ def rebuilt(images, texts, temperature):
     return torch.tensor(loss.item(), dtype=loss.dtype, device=loss.device)
 
 
-@wrong("the diagonal is detached: the gradient only pushes pairs apart", kind="gradient")
-def diagonal_detached(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    return ((S.logsumexp(0) + S.logsumexp(1)) / 2 - S.diagonal().detach()).mean()
+change(by_logsumexp, "diagonal_detached", "the diagonal is detached: the gradient only pushes pairs apart", "gradient",
+       (".mT", ".T"), ("S.diagonal()", "S.diagonal().detach()"))
 
 
 # ---------------------------------------------------------------- wrong: interface
 
 
-@wrong("the inputs are divided by their lengths in place", kind="interface")
-def in_place(images, texts, temperature):
-    with torch.no_grad():
-        images.div_(images.norm(dim=-1, keepdim=True))
-        texts.div_(texts.norm(dim=-1, keepdim=True))
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("the own places stand on the CPU, which fails with inputs on another device", kind="interface")
-def places_on_the_cpu(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S))
-    return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2
-
-
-@wrong("a Python number comes back, not a tensor", kind="interface")
-def a_number(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return ((F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2).item()
-
-
-@wrong("both halves come back as a pair, not their mean", kind="interface")
-def two_losses(images, texts, temperature):
-    S = F.normalize(images, dim=-1) @ F.normalize(texts, dim=-1).T / temperature
-    own = torch.arange(len(S), device=S.device)
-    return F.cross_entropy(S, own), F.cross_entropy(S.T, own)
+change(_plain, "in_place", "the inputs are divided by their lengths in place", "interface",
+       before("S =", """
+        with torch.no_grad():
+            images.div_(images.norm(dim=-1, keepdim=True))
+            texts.div_(texts.norm(dim=-1, keepdim=True))"""))
+change(_plain, "places_on_the_cpu",
+       "the own places stand on the CPU, which fails with inputs on another device", "interface",
+       ("len(S), device=S.device", "len(S)"))
+change(_plain, "a_number", "a Python number comes back, not a tensor", "interface",
+       ("return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2",
+        "return ((F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2).item()"))
+change(_plain, "two_losses", "both halves come back as a pair, not their mean", "interface",
+       ("return (F.cross_entropy(S, own) + F.cross_entropy(S.T, own)) / 2",
+        "return F.cross_entropy(S, own), F.cross_entropy(S.T, own)"))

@@ -1,6 +1,6 @@
 """Answers to count_block (assignment 09)."""
 import torch
-from answers import right, wrong
+from answers import after, before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -135,21 +135,22 @@ def per_token(D, D_F, N, gated):
     return learned + torch.stack(others).sum(0, dtype=D.dtype), one_token * N
 
 
-# ---------------------------------------------------------------- wrong: concepts
-
-
-@wrong("W_QKV is counted as one matrix [D, D] in parameters and operations, not as [D, 3*D]", kind="concept")
-def one_projection_for_three(D, D_F, N, gated):
-    weights = 2 * D * D + (3 if gated else 2) * D * D_F
+# Right, and not registered: answers below are changes of it.
+def _plain(D, D_F, N, gated):
+    weights = 4 * D * D + (3 if gated else 2) * D * D_F
     extra = 2 * D if gated else 9 * D + D_F
     return weights + extra, 2 * N * weights + 4 * N * N * D
 
 
-@wrong("the output projection W_O (matrix and bias) is left out of parameters and operations", kind="concept")
-def no_output_projection(D, D_F, N, gated):
-    weights = 3 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 8 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
+# ---------------------------------------------------------------- wrong: concepts
+
+
+change(_plain, "one_projection_for_three",
+       "W_QKV is counted as one matrix [D, D] in parameters and operations, not as [D, 3*D]", "concept",
+       ("4 * D", "2 * D"))
+change(_plain, "no_output_projection",
+       "the output projection W_O (matrix and bias) is left out of parameters and operations", "concept",
+       ("4 * D", "3 * D"), ("9 * D", "8 * D"))
 
 
 @wrong("with gated=False the bias of W_QKV is counted as D numbers, not 3*D", kind="concept")
@@ -160,10 +161,8 @@ def short_bias(D, D_F, N, gated):
     return weights + biases + norms, 2 * N * weights + 4 * N * N * D
 
 
-@wrong("with gated=False the biases of the four layers are left out", kind="concept")
-def no_biases(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    return weights + (2 if gated else 4) * D, 2 * N * weights + 4 * N * N * D
+change(_plain, "no_biases", "with gated=False the biases of the four layers are left out", "concept",
+       ("extra = 2 * D if gated else 9 * D + D_F", ""), ("weights + extra", "weights + (2 if gated else 4) * D"))
 
 
 @wrong("with gated=True biases are counted for W_QKV and W_O, although that block has none anywhere", kind="concept")
@@ -184,11 +183,10 @@ def biases_in_the_gated_mlp(D, D_F, N, gated):
     return attention + mlp + norms, operations
 
 
-@wrong("the RMSNorms of gated=True are counted with a bias (4*D), and they have a weight alone (2*D)", kind="concept")
-def rms_norm_with_bias(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    biases = 0 if gated else 5 * D + D_F
-    return weights + biases + 4 * D, 2 * N * weights + 4 * N * N * D
+change(_plain, "rms_norm_with_bias",
+       "the RMSNorms of gated=True are counted with a bias (4*D), and they have a weight alone (2*D)", "concept",
+       ("extra = 2 * D if gated else 9 * D", "biases = 0 if gated else 5 * D"),
+       ("weights + extra", "weights + biases + 4 * D"))
 
 
 @wrong("one norm is counted for each block, not two (both kinds of blocks)", kind="concept")
@@ -199,53 +197,28 @@ def one_norm(D, D_F, N, gated):
     return weights + biases + norm, 2 * N * weights + 4 * N * N * D
 
 
-@wrong("the LayerNorms of gated=False are counted with a weight alone (2*D), not weight and bias (4*D)", kind="concept")
-def layer_norm_without_bias(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    biases = 0 if gated else 5 * D + D_F
-    return weights + biases + 2 * D, 2 * N * weights + 4 * N * N * D
-
-
-@wrong("SwiGLU is counted with two matrices in parameters and operations, and it has three", kind="concept")
-def two_matrices_in_swiglu(D, D_F, N, gated):
-    weights = 4 * D * D + 2 * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
-
-
-@wrong("gated is inverted: True counts the MLP with LayerNorms and biases, False counts SwiGLU", kind="concept")
-def inverted(D, D_F, N, gated):
-    weights = 4 * D * D + (2 if gated else 3) * D * D_F
-    extra = 9 * D + D_F if gated else 2 * D
-    return weights + extra, 2 * N * weights + 4 * N * N * D
-
-
-@wrong("all operations lack the factor 2: a multiplication and an addition are counted as one", kind="concept")
-def multiply_adds(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, N * weights + 2 * N * N * D
-
-
-@wrong("scores and weighted sums count 2 N² D together, as in Kaplan et al., not 4 N² D", kind="concept")
-def kaplan(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 2 * N * N * D
-
-
-@wrong("the operations leave out both products without parameters, the scores and the weighted sums", kind="concept")
-def only_the_matrices(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights
-
-
-@wrong("scores and weighted sums count 4 N D² (N and D exchanged), not 4 N² D", kind="concept")
-def exchanged_in_attention(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * D * D
+change(_plain, "layer_norm_without_bias",
+       "the LayerNorms of gated=False are counted with a weight alone (2*D), not weight and bias (4*D)", "concept",
+       ("extra = 2 * D if gated else 9 * D", "biases = 0 if gated else 5 * D"),
+       ("weights + extra", "weights + biases + 2 * D"))
+change(_plain, "two_matrices_in_swiglu",
+       "SwiGLU is counted with two matrices in parameters and operations, and it has three", "concept",
+       ("(3 if gated else 2)", "2"))
+change(_plain, "inverted",
+       "gated is inverted: True counts the MLP with LayerNorms and biases, False counts SwiGLU", "concept",
+       ("3 if gated else 2", "2 if gated else 3"),
+       ("extra = 2 * D if gated else 9 * D + D_F", "extra = 9 * D + D_F if gated else 2 * D"))
+change(_plain, "multiply_adds",
+       "all operations lack the factor 2: a multiplication and an addition are counted as one", "concept",
+       ("2 * N", "N"), ("4 * N", "2 * N"))
+change(_plain, "kaplan", "scores and weighted sums count 2 N² D together, as in Kaplan et al., not 4 N² D", "concept",
+       ("4 * N", "2 * N"))
+change(_plain, "only_the_matrices",
+       "the operations leave out both products without parameters, the scores and the weighted sums", "concept",
+       ("2 * N * weights + 4 * N * N * D", "2 * N * weights"))
+change(_plain, "exchanged_in_attention",
+       "scores and weighted sums count 4 N D² (N and D exchanged), not 4 N² D", "concept",
+       ("N * D", "D * D"))
 
 
 @wrong("with gated=False the operations also count the additions of the biases, which are left out", kind="concept")
@@ -256,18 +229,12 @@ def bias_additions(D, D_F, N, gated):
     return weights + biases + norms, 2 * N * weights + N * biases + 4 * N * N * D
 
 
-@wrong("a causal mask is taken off: the attention products count N(N+1)/2 pairs, not N²", kind="concept")
-def causal_pairs(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * D * (N * (N + 1) // 2)
-
-
-@wrong("the operations are those of one token, not of the sequence: a factor N is missing in all terms", kind="concept")
-def operations_of_one_token(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * weights + 4 * N * D
+change(_plain, "causal_pairs",
+       "a causal mask is taken off: the attention products count N(N+1)/2 pairs, not N²", "concept",
+       ("N * N * D", "D * (N * (N + 1) // 2)"))
+change(_plain, "operations_of_one_token",
+       "the operations are those of one token, not of the sequence: a factor N is missing in all terms", "concept",
+       ("2 * N * weights + 4 * N * N * D", "2 * weights + 4 * N * D"))
 
 
 @wrong("with gated=True the operations also count the elementwise product, N D_F, which is left out", kind="concept")
@@ -289,28 +256,20 @@ def one_addition_less(D, D_F, N, gated):
     return weights + extra, cost(N, D, 3 * D) + cost(N, D, D) + cost(N, D, N) + cost(N, N, D) + mlp
 
 
-@wrong("the attention products are multiplied by a number of heads, D // 64 (at least 1)", kind="concept")
-def times_the_heads(D, D_F, N, gated):
-    H = (D // 64).clamp(min=1)
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D * H
-
-
-@wrong("the parameters also count learned positions, N D, which are no part of a block", kind="concept")
-def positions_too(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra + N * D, 2 * N * weights + 4 * N * N * D
+change(_plain, "times_the_heads",
+       "the attention products are multiplied by a number of heads, D // 64 (at least 1)", "concept",
+       before("weights =", "H = (D // 64).clamp(min=1)"), ("N * D", "N * D * H"))
+change(_plain, "positions_too",
+       "the parameters also count learned positions, N D, which are no part of a block", "concept",
+       ("weights + extra", "weights + extra + N * D"))
 
 
 # ---------------------------------------------------------------- wrong: two mistakes at once
 
 
-@wrong("two mistakes: gated=False counts no biases of layers, and gated=True counts RMSNorms with bias", kind="concept")
-def two_no_biases_and_rms_bias(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    return weights + 4 * D, 2 * N * weights + 4 * N * N * D
+change(_plain, "two_no_biases_and_rms_bias",
+       "two mistakes: gated=False counts no biases of layers, and gated=True counts RMSNorms with bias", "concept",
+       ("extra = 2 * D if gated else 9 * D + D_F", ""), ("weights + extra", "weights + 4 * D"))
 
 
 @wrong("two mistakes: parameters leave out the norms, and the operations use two MLP matrices when gated",
@@ -320,11 +279,10 @@ def two_no_norms_and_mlp(D, D_F, N, gated):
     return parameters, 8 * N * D * D + 4 * N * D * D_F + 4 * N * N * D
 
 
-@wrong("two mistakes: the two results are exchanged, and the operations lack the weighted sums", kind="interface")
-def two_exchanged_and_halved(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return 2 * N * weights + 2 * N * N * D, weights + extra
+change(_plain, "two_exchanged_and_halved",
+       "two mistakes: the two results are exchanged, and the operations lack the weighted sums", "interface",
+       ("return weights + extra, 2 * N * weights + 4 * N * N * D",
+        "return 2 * N * weights + 2 * N * N * D, weights + extra"))
 
 
 @wrong("two mistakes: D_F is not used (4 D in its place), and the factor 2 is missing in the attention products",
@@ -347,61 +305,27 @@ def in_float32(D, D_F, N, gated):
     return (weights + extra).long(), (2 * N * weights + 4 * N * N * D).long()
 
 
-@wrong("the operations are computed in float64 and converted back: not exact above 2^53, for long sequences",
-       kind="numerics")
-def operations_in_float64(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    n = N.double()
-    return weights + extra, (2 * n * weights + 4 * n * n * D).round().long()
-
-
-@wrong("the results are floating-point (float64) tensors, not integers", kind="interface")
-def floats_come_back(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return (weights + extra).double(), (2 * N * weights + 4 * N * N * D).double()
-
-
-@wrong("the counts are computed in int32 and overflow above 2^31 − 1", kind="numerics")
-def in_int32(D, D_F, N, gated):
-    D, D_F, N = (x.to(torch.int32) for x in (D, D_F, N))
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return (weights + extra).long(), (2 * N * weights + 4 * N * N * D).long()
-
-
-@wrong("N² is taken in float32 and converted back: not exact in general for N above 4096", kind="numerics")
-def square_in_float32(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    pairs = (N**2.0).long()
-    return weights + extra, 2 * N * weights + 4 * pairs * D
-
-
-@wrong("D² comes from the float32 quotient D / (1 / D): D² in the weights is not exact for wide blocks",
-       kind="numerics")
-def square_by_division(D, D_F, N, gated):
-    square = (D / (1 / D)).round().long()
-    weights = 4 * square + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
-
-
-@wrong("the attention products are 4 (N D)² // D: (N D)² overflows int64 where 4 N² D is far from it",
-       kind="numerics")
-def overflow_on_the_way(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * (N * D) ** 2 // D
-
-
-@wrong("N is cut to at most 65536 tokens, so that longer sequences get too few operations", kind="numerics")
-def longest_context(D, D_F, N, gated):
-    N = N.clamp(max=65536)
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
+change(_plain, "operations_in_float64", "the operations are computed in float64 and converted back: not exact above "
+       "2^53, for long sequences", "numerics",
+       before("return", "n = N.double()"),
+       ("2 * N * weights + 4 * N * N * D", "(2 * n * weights + 4 * n * n * D).round().long()"))
+change(_plain, "floats_come_back", "the results are floating-point (float64) tensors, not integers", "interface",
+       ("return weights + extra, 2 * N * weights + 4 * N * N * D",
+        "return (weights + extra).double(), (2 * N * weights + 4 * N * N * D).double()"))
+change(in_float32, "in_int32", "the counts are computed in int32 and overflow above 2^31 − 1", "numerics",
+       ("D.float(), D_F.float(), N.float()", "(x.to(torch.int32) for x in (D, D_F, N))"))
+change(_plain, "square_in_float32",
+       "N² is taken in float32 and converted back: not exact in general for N above 4096", "numerics",
+       before("return", "pairs = (N**2.0).long()"), ("N * N", "pairs"))
+change(_plain, "square_by_division",
+       "D² comes from the float32 quotient D / (1 / D): D² in the weights is not exact for wide blocks", "numerics",
+       before("weights =", "square = (D / (1 / D)).round().long()"), ("4 * D * D", "4 * square"))
+change(_plain, "overflow_on_the_way",
+       "the attention products are 4 (N D)² // D: (N D)² overflows int64 where 4 N² D is far from it", "numerics",
+       ("N * N * D", "(N * D) ** 2 // D"))
+change(_plain, "longest_context",
+       "N is cut to at most 65536 tokens, so that longer sequences get too few operations", "numerics",
+       before("weights =", "N = N.clamp(max=65536)"))
 
 
 @wrong("operations above 10^9 are counted in whole thousands (their last three digits become 0)", kind="numerics")
@@ -415,49 +339,24 @@ def whole_thousands(D, D_F, N, gated):
 # ---------------------------------------------------------------- wrong: shapes and single blocks
 
 
-@wrong("squeeze() at the end: with S = 1 the results have the shape [] and not [1]", kind="shape")
-def squeezed(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return (weights + extra).squeeze(), (2 * N * weights + 4 * N * N * D).squeeze()
-
-
-@wrong("the counts of all S blocks are added up: the results have the shape [], one number for the stack", kind="shape")
-def whole_stack(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return (weights + extra).sum(), (2 * N * weights + 4 * N * N * D).sum()
-
-
-@wrong("the MLP is counted by D @ D_F, which sums over the blocks and gives all of them the same MLP", kind="shape")
-def dot_product_of_widths(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * (D * D_F).sum()
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
-
-
-@wrong("N is taken from the first block, N[0], for all blocks", kind="shape")
-def first_length(D, D_F, N, gated):
-    n = N[0]
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * n * weights + 4 * n * n * D
-
-
-@wrong("all sequences are counted as long as the longest, N.max(), in the attention products", kind="concept")
-def padded_to_the_longest(D, D_F, N, gated):
-    keys = N.max()
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * keys * D
-
-
-@wrong("N is set up as a column, so that the operations have the shape [S, S] and not [S]", kind="shape")
-def outer_product(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    n = N.reshape(-1, 1)
-    return weights + extra, 2 * n * weights + 4 * n * n * D
+change(_plain, "squeezed", "squeeze() at the end: with S = 1 the results have the shape [] and not [1]", "shape",
+       ("return weights + extra, 2 * N * weights + 4 * N * N * D",
+        "return (weights + extra).squeeze(), (2 * N * weights + 4 * N * N * D).squeeze()"))
+change(_plain, "whole_stack",
+       "the counts of all S blocks are added up: the results have the shape [], one number for the stack", "shape",
+       ("return weights + extra, 2 * N * weights + 4 * N * N * D",
+        "return (weights + extra).sum(), (2 * N * weights + 4 * N * N * D).sum()"))
+change(_plain, "dot_product_of_widths",
+       "the MLP is counted by D @ D_F, which sums over the blocks and gives all of them the same MLP", "shape",
+       ("D * D_F", "(D * D_F).sum()"))
+change(_plain, "first_length", "N is taken from the first block, N[0], for all blocks", "shape",
+       before("weights =", "n = N[0]"), ("2 * N", "2 * n"), ("N * N", "n * n"))
+change(_plain, "padded_to_the_longest",
+       "all sequences are counted as long as the longest, N.max(), in the attention products", "concept",
+       before("weights =", "keys = N.max()"), ("N * D", "keys * D"))
+change(_plain, "outer_product",
+       "N is set up as a column, so that the operations have the shape [S, S] and not [S]", "shape",
+       before("return", "n = N.reshape(-1, 1)"), ("2 * N", "2 * n"), ("N * N", "n * n"))
 
 
 @wrong("item() is used, which fails for more than one block", kind="shape")
@@ -478,13 +377,11 @@ def last_block_forgotten(D, D_F, N, gated):
     return parameters, operations
 
 
-@wrong("the blocks are sorted by their width first, so that the results do not stand at their blocks", kind="concept")
-def sorted_by_width(D, D_F, N, gated):
-    D, order = D.sort(stable=True)
-    D_F, N = D_F[order], N[order]
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
+change(_plain, "sorted_by_width",
+       "the blocks are sorted by their width first, so that the results do not stand at their blocks", "concept",
+       before("weights =", """
+        D, order = D.sort(stable=True)
+        D_F, N = D_F[order], N[order]"""))
 
 
 @wrong("D is read with step 1 from its memory: wrong for a slice with a step, and fails for an expanded D",
@@ -499,12 +396,9 @@ def steps_ignored(D, D_F, N, gated):
 # ---------------------------------------------------------------- wrong: edges
 
 
-@wrong("where N = 1 the scores and the weighted sums are left out, because there is no other token", kind="edge")
-def nobody_to_attend_to(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    attention = torch.where(N > 1, 4 * N * N * D, 0)
-    return weights + extra, 2 * N * weights + attention
+change(_plain, "nobody_to_attend_to",
+       "where N = 1 the scores and the weighted sums are left out, because there is no other token", "edge",
+       before("return", "attention = torch.where(N > 1, 4 * N * N * D, 0)"), ("4 * N * N * D", "attention"))
 
 
 @wrong("where D = 1 the norms are left out of the parameters, because one feature needs no norm", kind="edge")
@@ -515,37 +409,24 @@ def no_norm_for_one_feature(D, D_F, N, gated):
     return weights + biases + norms, 2 * N * weights + 4 * N * N * D
 
 
-@wrong("where D_F = D one MLP matrix is left out of the parameters, as if two were shared", kind="edge")
-def shared_where_square(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    learned = torch.where(D_F == D, weights - D * D_F, weights)
-    return learned + extra, 2 * N * weights + 4 * N * N * D
+change(_plain, "shared_where_square",
+       "where D_F = D one MLP matrix is left out of the parameters, as if two were shared", "edge",
+       after("extra = 2 * D if gated else 9 * D + D_F", "learned = torch.where(D_F == D, weights - D * D_F, weights)"),
+       ("return weights", "return learned"))
 
 
 # ---------------------------------------------------------------- wrong: interface
 
 
-@wrong("the results are lists of Python integers, not tensors", kind="interface")
-def lists(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return (weights + extra).tolist(), (2 * N * weights + 4 * N * N * D).tolist()
-
-
-@wrong("a dictionary comes back, not two tensors", kind="interface")
-def a_dictionary(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return {"parameters": weights + extra, "operations": 2 * N * weights + 4 * N * N * D}
-
-
-@wrong("three results come back (parameters, operations, operations for each token), not two", kind="interface")
-def three_results(D, D_F, N, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    operations = 2 * N * weights + 4 * N * N * D
-    return weights + extra, operations, operations // N
+change(_plain, "lists", "the results are lists of Python integers, not tensors", "interface",
+       ("return weights + extra, 2 * N * weights + 4 * N * N * D",
+        "return (weights + extra).tolist(), (2 * N * weights + 4 * N * N * D).tolist()"))
+change(_plain, "a_dictionary", "a dictionary comes back, not two tensors", "interface",
+       ("return weights + extra, 2 * N * weights + 4 * N * N * D",
+        'return {"parameters": weights + extra, "operations": 2 * N * weights + 4 * N * N * D}'))
+change(elementwise_product, "three_results",
+       "three results come back (parameters, operations, operations for each token), not two", "interface",
+       ("operations + N * D_F if gated else operations", "operations, operations // N"))
 
 
 @right("the arguments have other names (d_model, d_ff, n_tokens), so that D, D_F and N by name fail")
@@ -555,19 +436,12 @@ def other_names(d_model, d_ff, n_tokens, gated):
     return weights + extra, 2 * n_tokens * weights + 4 * n_tokens * n_tokens * d_model
 
 
-@wrong("gated can be given by name only, so that a call with four positional arguments fails", kind="interface")
-def gated_by_name_only(D, D_F, N, *, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
-
-
-@wrong("the arguments stand in another order (D, N, D_F, gated), so that D_F and N are exchanged by position",
-       kind="interface")
-def other_order(D, N, D_F, gated):
-    weights = 4 * D * D + (3 if gated else 2) * D * D_F
-    extra = 2 * D if gated else 9 * D + D_F
-    return weights + extra, 2 * N * weights + 4 * N * N * D
+change(_plain, "gated_by_name_only",
+       "gated can be given by name only, so that a call with four positional arguments fails", "interface",
+       ("N, gated", "N, *, gated"))
+change(_plain, "other_order", "the arguments stand in another order (D, N, D_F, gated), so that D_F and N are "
+       "exchanged by position", "interface",
+       ("D_F, N", "N, D_F"))
 
 
 @wrong("the input D_F is multiplied by D in place and so comes back changed", kind="interface")

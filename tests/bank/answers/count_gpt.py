@@ -6,7 +6,7 @@ from functools import reduce
 
 import numpy as np
 import torch
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -166,17 +166,18 @@ def _counts(V, N, D, L, D_F, tied):
     return parameters, 2 * N * D * V + 4 * L * N * D * (2 * D + N + D_F)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(V, N, D, L, D_F, tied):
+    return _counts(V, N, D, L, D_F, tied)
+
+
 # ---------------------------------------------------------------- wrong: parameters
 
 
-@wrong("a tied head is counted as a second matrix: V D too many", kind="concept")
-def tied_head_counted(V, N, D, L, D_F, tied):
-    return _counts(V, N, D, L, D_F, False)
-
-
-@wrong("the head never counts, tied or not: V D too few where it is not tied", kind="concept")
-def head_never_counted(V, N, D, L, D_F, tied):
-    return _counts(V, N, D, L, D_F, True)
+change(_plain, "tied_head_counted", "a tied head is counted as a second matrix: V D too many", "concept",
+       ("_counts(V, N, D, L, D_F, tied)", "_counts(V, N, D, L, D_F, False)"))
+change(_plain, "head_never_counted", "the head never counts, tied or not: V D too few where it is not tied", "concept",
+       ("_counts(V, N, D, L, D_F, tied)", "_counts(V, N, D, L, D_F, True)"))
 
 
 @wrong("the wrong way round: the head counts where it is tied, and does not where it is not", kind="concept")
@@ -184,89 +185,44 @@ def tied_inverted(V, N, D, L, D_F, tied):
     return _counts(V, N, D, L, D_F, not tied)
 
 
-@wrong(
-    "a tied head is counted instead of the table, without it: the table of tokens is missing where tied", kind="concept"
-)
-def table_missing_where_tied(V, N, D, L, D_F, tied):
+# Right, and not registered: answers below are changes of it.
+def _unpacked(V, N, D, L, D_F, tied):
     parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return (parameters - V * D if tied else parameters), operations
+    return parameters, operations
 
 
-@wrong("the table of positions is missing: N D too few", kind="concept")
-def without_positions(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - N * D, operations
-
-
-@wrong("a position is one number instead of a row of D: N instead of N D", kind="concept")
-def positions_as_numbers(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - N * D + N, operations
-
-
-@wrong("each block has a table of positions of its own", kind="concept")
-def positions_in_each_block(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters + (L - 1) * N * D, operations
-
-
-@wrong("the biases of the attention's four projections are missing", kind="concept")
-def attention_without_biases(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - 4 * L * D, operations
-
-
-@wrong("the biases of the MLP are missing", kind="concept")
-def mlp_without_biases(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - L * (D + D_F), operations
-
-
-@wrong("the biases of the MLP are the wrong way round twice: 2 D_F instead of D_F + D", kind="concept")
-def mlp_biases_of_inputs(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters + L * (D_F - D), operations
-
-
-@wrong("the LayerNorm after the last block is missing", kind="concept")
-def without_last_norm(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - 2 * D, operations
-
-
-@wrong("the last LayerNorm stands in each block: three for each block, and none beside", kind="concept")
-def last_norm_in_each_block(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters + 2 * (L - 1) * D, operations
-
-
-@wrong("one LayerNorm in each block instead of two", kind="concept")
-def one_norm_each_block(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - 2 * L * D, operations
-
-
-@wrong("a LayerNorm has a weight for each feature but no bias, as RMSNorm", kind="concept")
-def norms_without_bias(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - (2 * L + 1) * D, operations
-
-
-@wrong("a LayerNorm has two numbers, one weight and one bias, instead of two for each feature", kind="concept")
-def norms_of_two_numbers(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters - (2 * L + 1) * 2 * (D - 1), operations
-
-
-@wrong("a head that is not tied has a bias: V too many", kind="concept")
-def head_with_bias(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return (parameters if tied else parameters + V), operations
-
-
-@wrong("the hidden width is 4 D, whatever D_F is", kind="concept")
-def hidden_width_4D(V, N, D, L, D_F, tied):
-    return _counts(V, N, D, L, 4 * D, tied)
+change(_unpacked, "table_missing_where_tied",
+       "a tied head is counted instead of the table, without it: the table of tokens is missing where tied", "concept",
+       ("return parameters", "return (parameters - V * D if tied else parameters)"))
+change(_unpacked, "without_positions", "the table of positions is missing: N D too few", "concept",
+       ("return parameters", "return parameters - N * D"))
+change(_unpacked, "positions_as_numbers", "a position is one number instead of a row of D: N instead of N D", "concept",
+       ("return parameters", "return parameters - N * D + N"))
+change(_unpacked, "positions_in_each_block", "each block has a table of positions of its own", "concept",
+       ("return parameters", "return parameters + (L - 1) * N * D"))
+change(_unpacked, "attention_without_biases", "the biases of the attention's four projections are missing", "concept",
+       ("return parameters", "return parameters - 4 * L * D"))
+change(_unpacked, "mlp_without_biases", "the biases of the MLP are missing", "concept",
+       ("return parameters", "return parameters - L * (D + D_F)"))
+change(_unpacked, "mlp_biases_of_inputs",
+       "the biases of the MLP are the wrong way round twice: 2 D_F instead of D_F + D", "concept",
+       ("return parameters", "return parameters + L * (D_F - D)"))
+change(_unpacked, "without_last_norm", "the LayerNorm after the last block is missing", "concept",
+       ("return parameters", "return parameters - 2 * D"))
+change(_unpacked, "last_norm_in_each_block",
+       "the last LayerNorm stands in each block: three for each block, and none beside", "concept",
+       ("return parameters", "return parameters + 2 * (L - 1) * D"))
+change(_unpacked, "one_norm_each_block", "one LayerNorm in each block instead of two", "concept",
+       ("return parameters", "return parameters - 2 * L * D"))
+change(_unpacked, "norms_without_bias", "a LayerNorm has a weight for each feature but no bias, as RMSNorm", "concept",
+       ("return parameters", "return parameters - (2 * L + 1) * D"))
+change(_unpacked, "norms_of_two_numbers",
+       "a LayerNorm has two numbers, one weight and one bias, instead of two for each feature", "concept",
+       ("return parameters", "return parameters - (2 * L + 1) * 2 * (D - 1)"))
+change(_unpacked, "head_with_bias", "a head that is not tied has a bias: V too many", "concept",
+       ("return parameters", "return (parameters if tied else parameters + V)"))
+change(_plain, "hidden_width_4D", "the hidden width is 4 D, whatever D_F is", "concept",
+       ("_counts(V, N, D, L, D_F, tied)", "_counts(V, N, D, L, 4 * D, tied)"))
 
 
 @wrong("the tables and the head are multiplied by L with the blocks", kind="concept")
@@ -275,108 +231,53 @@ def everything_times_L(V, N, D, L, D_F, tied):
     return L * parameters, L * operations
 
 
-@wrong("one block alone is counted: L is not used", kind="concept")
-def one_block(V, N, D, L, D_F, tied):
-    return _counts(V, N, D, torch.ones_like(L), D_F, tied)
+change(_plain, "one_block", "one block alone is counted: L is not used", "concept",
+       ("_counts(V, N, D, L, D_F, tied)", "_counts(V, N, D, torch.ones_like(L), D_F, tied)"))
 
 
 # ---------------------------------------------------------------- wrong: operations
 
 
-@wrong("each pair is one operation: the factor 2 of multiplication and addition is missing", kind="concept")
-def pairs_only(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations // 2
-
-
-@wrong("scores and weighted sums are missing: only the layers count", kind="concept")
-def without_scores(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 4 * L * N * N * D
-
-
-@wrong("the scores count, the weighted sums A V do not: 2 N N D a block instead of 4 N N D", kind="concept")
-def without_weighted_sums(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 2 * L * N * N * D
-
-
-@wrong("the causal mask halves the scores and sums: N (N + 1) / 2 pairs of positions instead of N N", kind="concept")
-def causal_half(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 4 * L * D * (N * N - N * (N + 1) // 2)
-
-
-@wrong("the scores are N D D instead of N N D: N and D are mixed up", kind="concept")
-def scores_with_D_twice(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations + 4 * L * N * D * (D - N)
-
-
-@wrong("three projections in the operations: the output's product is forgotten", kind="concept")
-def without_output_projection(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 2 * L * N * D * D
-
-
-@wrong("the MLP's second product is forgotten in the operations", kind="concept")
-def mlp_once(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 2 * L * N * D * D_F
-
-
-@wrong("the head's product is missing in the operations", kind="concept")
-def without_logits(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 2 * N * D * V
-
-
-@wrong("a tied head computes nothing: its product counts only where it is not tied", kind="concept")
-def logits_only_untied(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, (operations - 2 * N * D * V if tied else operations)
-
-
-@wrong("only the last token gets logits: 2 D V instead of 2 N D V", kind="concept")
-def logits_of_the_last(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations - 2 * (N - 1) * D * V
-
-
-@wrong("the look-up in the table of tokens counts as a product with one-hot vectors, 2 N V D", kind="concept")
-def look_up_as_product(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations + 2 * N * V * D
-
-
-@wrong("the additions of the biases in the blocks count as operations", kind="concept")
-def biases_as_operations(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations + L * N * (5 * D + D_F)
-
-
-@wrong("softmax counts, an operation for each of the N N weights of each block", kind="concept")
-def softmax_counted(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations + L * N * N
-
-
-@wrong("the rule of thumb 2 · parameters · tokens instead of the sum of the products", kind="concept")
-def rule_of_thumb(V, N, D, L, D_F, tied):
-    parameters, _ = _counts(V, N, D, L, D_F, tied)
-    return parameters, 2 * parameters * N
-
-
-@wrong("operations of training, three times those of a forward pass", kind="concept")
-def forward_and_backward(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, 3 * operations
-
-
-@wrong("operations of one token instead of the N tokens of the text", kind="concept")
-def per_token(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, operations // N
+change(_unpacked, "pairs_only",
+       "each pair is one operation: the factor 2 of multiplication and addition is missing", "concept",
+       ("return parameters, operations", "return parameters, operations // 2"))
+change(_unpacked, "without_scores", "scores and weighted sums are missing: only the layers count", "concept",
+       ("return parameters, operations", "return parameters, operations - 4 * L * N * N * D"))
+change(_unpacked, "without_weighted_sums",
+       "the scores count, the weighted sums A V do not: 2 N N D a block instead of 4 N N D", "concept",
+       ("return parameters, operations", "return parameters, operations - 2 * L * N * N * D"))
+change(_unpacked, "causal_half",
+       "the causal mask halves the scores and sums: N (N + 1) / 2 pairs of positions instead of N N", "concept",
+       ("return parameters, operations", "return parameters, operations - 4 * L * D * (N * N - N * (N + 1) // 2)"))
+change(_unpacked, "scores_with_D_twice", "the scores are N D D instead of N N D: N and D are mixed up", "concept",
+       ("return parameters, operations", "return parameters, operations + 4 * L * N * D * (D - N)"))
+change(_unpacked, "without_output_projection",
+       "three projections in the operations: the output's product is forgotten", "concept",
+       ("return parameters, operations", "return parameters, operations - 2 * L * N * D * D"))
+change(_unpacked, "mlp_once", "the MLP's second product is forgotten in the operations", "concept",
+       ("return parameters, operations", "return parameters, operations - 2 * L * N * D * D_F"))
+change(_unpacked, "without_logits", "the head's product is missing in the operations", "concept",
+       ("return parameters, operations", "return parameters, operations - 2 * N * D * V"))
+change(_unpacked, "logits_only_untied",
+       "a tied head computes nothing: its product counts only where it is not tied", "concept",
+       ("return parameters, operations", "return parameters, (operations - 2 * N * D * V if tied else operations)"))
+change(_unpacked, "logits_of_the_last", "only the last token gets logits: 2 D V instead of 2 N D V", "concept",
+       ("return parameters, operations", "return parameters, operations - 2 * (N - 1) * D * V"))
+change(_unpacked, "look_up_as_product",
+       "the look-up in the table of tokens counts as a product with one-hot vectors, 2 N V D", "concept",
+       ("return parameters, operations", "return parameters, operations + 2 * N * V * D"))
+change(_unpacked, "biases_as_operations", "the additions of the biases in the blocks count as operations", "concept",
+       ("return parameters, operations", "return parameters, operations + L * N * (5 * D + D_F)"))
+change(_unpacked, "softmax_counted",
+       "softmax counts, an operation for each of the N N weights of each block", "concept",
+       ("return parameters, operations", "return parameters, operations + L * N * N"))
+change(_unpacked, "rule_of_thumb",
+       "the rule of thumb 2 · parameters · tokens instead of the sum of the products", "concept",
+       ("operations =", "_ ="), ("return parameters, operations", "return parameters, 2 * parameters * N"))
+change(_unpacked, "forward_and_backward", "operations of training, three times those of a forward pass", "concept",
+       ("return parameters, operations", "return parameters, 3 * operations"))
+change(_unpacked, "per_token", "operations of one token instead of the N tokens of the text", "concept",
+       ("return parameters, operations", "return parameters, operations // N"))
 
 
 # ---------------------------------------------------------------- wrong: numbers
@@ -393,13 +294,9 @@ def in_float64(V, N, D, L, D_F, tied):
     return tuple(part.round().long() for part in parts)
 
 
-@wrong(
-    "the operations are divided by 2 with / on the way: of integers that is float32, so counts beyond 2^24 are rounded",
-    kind="numerics",
-)
-def halved_by_division(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, (operations / 2).long() * 2
+change(_unpacked, "halved_by_division", "the operations are divided by 2 with / on the way: of integers that is "
+       "float32, so counts beyond 2^24 are rounded", "numerics",
+       ("return parameters, operations", "return parameters, (operations / 2).long() * 2"))
 
 
 @wrong("computed in int32: counts from 2^31 on wrap around, and so does GPT-2 small", kind="numerics")
@@ -407,13 +304,9 @@ def in_int32(V, N, D, L, D_F, tied):
     return tuple(part.long() for part in _counts(*(argument.int() for argument in (V, N, D, L, D_F)), tied))
 
 
-@wrong(
-    "the operations are counted eight times too often and divided by 8: counts near the end of 64 bits wrap around",
-    kind="numerics",
-)
-def overflow_on_the_way(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    return parameters, (operations * 8) // 8
+change(_unpacked, "overflow_on_the_way", "the operations are counted eight times too often and divided by 8: counts "
+       "near the end of 64 bits wrap around", "numerics",
+       ("return parameters, operations", "return parameters, (operations * 8) // 8"))
 
 
 # ---------------------------------------------------------------- wrong: interface, shapes, state
@@ -424,9 +317,8 @@ def float_results(V, N, D, L, D_F, tied):
     return tuple(part.double() for part in _counts(V, N, D, L, D_F, tied))
 
 
-@wrong("operations come first, then parameters", kind="interface")
-def operations_first(V, N, D, L, D_F, tied):
-    return _counts(V, N, D, L, D_F, tied)[::-1]
+change(_plain, "operations_first", "operations come first, then parameters", "interface",
+       ("_counts(V, N, D, L, D_F, tied)", "_counts(V, N, D, L, D_F, tied)[::-1]"))
 
 
 @wrong("both counts are stacked to one tensor [S, 2] instead of a pair", kind="interface")
@@ -454,12 +346,10 @@ def squeezed(V, N, D, L, D_F, tied):
     return tuple(part.squeeze() for part in _counts(V, N, D, L, D_F, tied))
 
 
-@wrong("the totals are summed up in place in V, which comes back changed", kind="interface")
-def V_used_up(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    V += N
-    V *= D
-    return parameters, operations
+change(_unpacked, "V_used_up", "the totals are summed up in place in V, which comes back changed", "interface",
+       before("return", """
+        V += N
+        V *= D"""))
 
 
 @wrong("results are on the CPU, whatever the inputs' device", kind="interface")
@@ -467,10 +357,8 @@ def on_the_cpu(V, N, D, L, D_F, tied):
     return tuple(torch.tensor(part.tolist()) for part in _counts(V, N, D, L, D_F, tied))
 
 
-@wrong("the result is printed and None comes back", kind="interface")
-def printed(V, N, D, L, D_F, tied):
-    parameters, operations = _counts(V, N, D, L, D_F, tied)
-    print("parameters:", parameters, "operations:", operations)
+change(_unpacked, "printed", "the result is printed and None comes back", "interface",
+       ("return parameters, operations", 'print("parameters:", parameters, "operations:", operations)'))
 
 
 @wrong("D and L are swapped in the order of the arguments: calls by position mix them up", kind="interface")
@@ -507,20 +395,12 @@ def counts_kept(V, N, D, L, D_F, tied):
     return tuple(part.clone() for part in _known[key])
 
 
-@wrong(
-    "D is read by as_strided as if it lay in one piece: slices with a step and expanded views give other widths",
-    kind="layout",
-)
-def by_strides(V, N, D, L, D_F, tied):
-    return _counts(V, N, D.as_strided(D.shape, (1,)), L, D_F, tied)
-
-
-@left_open(
-    'computed in the type of the inputs: int32 inputs wrap around; the text says only "tensors of integers"',
-    kind="numerics",
-)
-def type_of_the_inputs(V, N, D, L, D_F, tied):
-    return tuple(part.to(torch.int64) for part in _counts(V, N, D, L, D_F, tied))
+change(_plain, "by_strides", "D is read by as_strided as if it lay in one piece: slices with a step and expanded views "
+       "give other widths", "layout",
+       ("_counts(V, N, D, L, D_F, tied)", "_counts(V, N, D.as_strided(D.shape, (1,)), L, D_F, tied)"))
+change(lists, "type_of_the_inputs", "computed in the type of the inputs: int32 inputs wrap around; the text says only "
+       "\"tensors of integers\"", "numerics",
+       (".tolist()", ".to(torch.int64)"), verdict="open")
 
 
 @left_open("a model without blocks is counted as if it had one; the text does not say whether L may be 0", kind="edge")

@@ -3,7 +3,7 @@
 import math
 
 import torch
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 # ---------------------------------------------------------------- right
@@ -212,10 +212,14 @@ def always_crossing(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, bias
     return total + V * D * (1 if tied else 2)
 
 
-@wrong("the encoder's blocks get the cross-attention, not the decoder's", kind="concept")
-def crossing_in_the_encoder(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
+# Right, and not registered: answers below are changes of it.
+def _plain(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
     attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(decoder, encoder, V, D, attention, mlp, norm, tied)
+    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
+
+
+change(_plain, "crossing_in_the_encoder", "the encoder's blocks get the cross-attention, not the decoder's", "concept",
+       ("encoder, decoder, V, D, attention", "decoder, encoder, V, D, attention"))
 
 
 @wrong("the cross-attention comes without a norm of its own", kind="concept")
@@ -225,10 +229,8 @@ def cross_without_norm(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, b
     return whole - (decoder * norm if encoder else 0)
 
 
-@wrong("keys and values for each query head: groups is ignored", kind="concept")
-def groups_ignored(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, heads, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
+change(_plain, "groups_ignored", "keys and values for each query head: groups is ignored", "concept",
+       ("_parts(D, D_F, heads, groups, D_H, gated, biases)", "_parts(D, D_F, heads, heads, D_H, gated, biases)"))
 
 
 @wrong("groups is read as the number of query heads that share keys and values", kind="concept")
@@ -237,62 +239,26 @@ def heads_over_groups(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, bi
     return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
 
 
-@wrong("all four projections are D by D, as in GPT", kind="concept")
-def four_squares(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    _, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    attention = 4 * D * D + (4 * D if biases else 0)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("W_O is D by D", kind="concept")
-def square_output(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    attention += D * D - heads * D_H * D
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("W_O is forgotten", kind="concept")
-def no_output(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    attention -= heads * D_H * D + (D if biases else 0)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the weights of one head only: the factor heads, and groups, is forgotten", kind="concept")
-def one_head(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, 1, 1, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the width of a head is taken as D // heads", kind="concept")
-def width_divided(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D // heads, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the gated MLP has two matrices like any other", kind="concept")
-def gate_left_out(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, False, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the MLP always has three matrices", kind="concept")
-def always_gated(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, True, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the MLP's hidden width is taken as 4 D", kind="concept")
-def four_times_the_width(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, 4 * D, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the gate has no bias", kind="concept")
-def gate_without_its_bias(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    mlp -= D_F if gated and biases else 0
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
+change(_plain, "four_squares", "all four projections are D by D, as in GPT", "concept",
+       ("attention, mlp, norm =", "_, mlp, norm ="),
+       before("return", "attention = 4 * D * D + (4 * D if biases else 0)"))
+change(_plain, "square_output", "W_O is D by D", "concept",
+       before("return", "attention += D * D - heads * D_H * D"))
+change(_plain, "no_output", "W_O is forgotten", "concept",
+       before("return", "attention -= heads * D_H * D + (D if biases else 0)"))
+change(_plain, "one_head", "the weights of one head only: the factor heads, and groups, is forgotten", "concept",
+       ("_parts(D, D_F, heads, groups, D_H, gated, biases)", "_parts(D, D_F, 1, 1, D_H, gated, biases)"))
+change(_plain, "width_divided", "the width of a head is taken as D // heads", "concept",
+       ("_parts(D, D_F, heads, groups, D_H, gated, biases)",
+        "_parts(D, D_F, heads, groups, D // heads, gated, biases)"))
+change(_plain, "gate_left_out", "the gated MLP has two matrices like any other", "concept",
+       ("_parts(D, D_F, heads, groups, D_H, gated, biases)", "_parts(D, D_F, heads, groups, D_H, False, biases)"))
+change(_plain, "always_gated", "the MLP always has three matrices", "concept",
+       ("_parts(D, D_F, heads, groups, D_H, gated, biases)", "_parts(D, D_F, heads, groups, D_H, True, biases)"))
+change(_plain, "four_times_the_width", "the MLP's hidden width is taken as 4 D", "concept",
+       ("_parts(D, D_F, heads, groups, D_H, gated, biases)", "_parts(D, 4 * D, heads, groups, D_H, gated, biases)"))
+change(_plain, "gate_without_its_bias", "the gate has no bias", "concept",
+       before("return", "mlp -= D_F if gated and biases else 0"))
 
 
 @wrong("only the norms get biases, no linear layer does", kind="concept")
@@ -301,36 +267,17 @@ def norms_alone_biased(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, b
     return _whole(encoder, decoder, V, D, attention, mlp, 2 * D if biases else D, tied)
 
 
-@wrong("the attention has biases, the MLP none", kind="concept")
-def mlp_without_biases(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, _, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    mlp = (3 if gated else 2) * D * D_F
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("the biases of keys and values are as wide as those of the queries", kind="concept")
-def wide_biases_of_keys(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    attention += 2 * (heads - groups) * D_H if biases else 0
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-
-
-@wrong("every norm is a LayerNorm of 2 D numbers", kind="concept")
-def layer_norms_always(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, _ = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, 2 * D, tied)
-
-
-@wrong("every norm has D numbers", kind="concept")
-def rms_norms_always(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, _ = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, D, tied)
-
-
-@wrong("no norm behind the stacks", kind="concept")
-def no_last_norm(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied) - norm * ((encoder > 0) + (decoder > 0))
+change(_plain, "mlp_without_biases", "the attention has biases, the MLP none", "concept",
+       ("mlp, norm =", "_, norm ="), before("return", "mlp = (3 if gated else 2) * D * D_F"))
+change(_plain, "wide_biases_of_keys", "the biases of keys and values are as wide as those of the queries", "concept",
+       before("return", "attention += 2 * (heads - groups) * D_H if biases else 0"))
+change(_plain, "layer_norms_always", "every norm is a LayerNorm of 2 D numbers", "concept",
+       ("norm =", "_ ="), ("norm, tied", "2 * D, tied"))
+change(_plain, "rms_norms_always", "every norm has D numbers", "concept",
+       ("norm =", "_ ="), ("norm, tied", "D, tied"))
+change(_plain, "no_last_norm", "no norm behind the stacks", "concept",
+       ("return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)",
+        "return _whole(encoder, decoder, V, D, attention, mlp, norm, tied) - norm * ((encoder > 0) + (decoder > 0))"))
 
 
 @wrong("one last norm for the whole model", kind="concept")
@@ -340,11 +287,8 @@ def a_single_last_norm(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, b
     return (encoder + decoder) * (attention + mlp + 2 * norm) + cross + norm + V * D * (1 if tied else 2)
 
 
-@wrong("two last norms, also where one stack is empty", kind="edge")
-def always_two_last_norms(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    cross = decoder * (attention + norm) if encoder else 0
-    return (encoder + decoder) * (attention + mlp + 2 * norm) + cross + 2 * norm + V * D * (1 if tied else 2)
+change(a_single_last_norm, "always_two_last_norms", "two last norms, also where one stack is empty", "edge",
+       ("norm + V * D * (1 if tied else 2)", "2 * norm + V * D * (1 if tied else 2)"))
 
 
 @wrong("one norm for each block", kind="concept")
@@ -354,22 +298,12 @@ def one_norm_in_a_block(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, 
     return total + norm * ((encoder > 0) + (decoder > 0)) + V * D * (1 if tied else 2)
 
 
-@wrong("the norms are not counted at all", kind="concept")
-def no_norms(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, _ = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, 0, tied)
-
-
-@wrong("tied turned round: V D is added where the head is tied", kind="concept")
-def tied_turned_round(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, not tied)
-
-
-@wrong("the head is never counted", kind="concept")
-def never_a_head(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, True)
+change(_plain, "no_norms", "the norms are not counted at all", "concept",
+       ("norm =", "_ ="), ("norm, tied", "0, tied"))
+change(_plain, "tied_turned_round", "tied turned round: V D is added where the head is tied", "concept",
+       ("norm, tied", "norm, not tied"))
+change(_plain, "never_a_head", "the head is never counted", "concept",
+       ("norm, tied", "norm, True"))
 
 
 @wrong("an embedding for the source and one for the target", kind="concept")
@@ -394,10 +328,8 @@ def tied_table_missing(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, b
     return _whole(encoder, decoder, V, D, attention, mlp, norm, tied) - V * D
 
 
-@wrong("one block of each kind: the depth is forgotten", kind="concept")
-def one_block_each(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(min(encoder, 1), min(decoder, 1), V, D, attention, mlp, norm, tied)
+change(_plain, "one_block_each", "one block of each kind: the depth is forgotten", "concept",
+       ("encoder, decoder, V, D, attention", "min(encoder, 1), min(decoder, 1), V, D, attention"))
 
 
 @wrong("as many cross-attentions as the encoder has blocks", kind="concept")
@@ -407,42 +339,22 @@ def crossing_by_the_encoder(encoder, decoder, V, D, D_F, heads, groups, D_H, gat
     return whole + ((encoder - decoder) * (attention + norm) if encoder and decoder else 0)
 
 
-@wrong("keys and values of the cross-attention are not counted: the encoder is thought to have made them", kind="concept")
-def keys_of_the_cross_attention_left_out(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    whole = _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-    return whole - (decoder * 2 * (D + (1 if biases else 0)) * groups * D_H if encoder else 0)
-
-
-@wrong("one number for all: the vocabularies are summed", kind="shape")
-def summed(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied).sum()
-
-
-@wrong("in floating-point numbers", kind="numerics")
-def in_floats(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V.float(), D, attention, mlp, norm, tied)
-
-
-@wrong("by way of double precision, back to whole numbers at the end", kind="numerics")
-def by_double(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V.double(), D, attention, mlp, norm, tied).round().long()
-
-
-@wrong("in int32, which Llama exceeds", kind="numerics")
-def in_int32(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    whole = _whole(encoder, decoder, V, D, attention, mlp, norm, tied)
-    return whole.to(torch.int32).long()
-
-
-@wrong("in millions", kind="concept")
-def in_millions(encoder, decoder, V, D, D_F, heads, groups, D_H, gated, biases, tied):
-    attention, mlp, norm = _parts(D, D_F, heads, groups, D_H, gated, biases)
-    return _whole(encoder, decoder, V, D, attention, mlp, norm, tied) // 10**6
+change(cross_without_norm, "keys_of_the_cross_attention_left_out",
+       "keys and values of the cross-attention are not counted: the encoder is thought to have made them", "concept",
+       ("decoder * norm", "decoder * 2 * (D + (1 if biases else 0)) * groups * D_H"))
+change(_plain, "summed", "one number for all: the vocabularies are summed", "shape",
+       ("return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)",
+        "return _whole(encoder, decoder, V, D, attention, mlp, norm, tied).sum()"))
+change(_plain, "in_floats", "in floating-point numbers", "numerics",
+       ("V, D, attention", "V.float(), D, attention"))
+change(_plain, "by_double", "by way of double precision, back to whole numbers at the end", "numerics",
+       ("_whole(encoder, decoder, V, D, attention, mlp, norm, tied)",
+        "_whole(encoder, decoder, V.double(), D, attention, mlp, norm, tied).round().long()"))
+change(cross_without_norm, "in_int32", "in int32, which Llama exceeds", "numerics",
+       ("whole - (decoder * norm if encoder else 0)", "whole.to(torch.int32).long()"))
+change(_plain, "in_millions", "in millions", "concept",
+       ("return _whole(encoder, decoder, V, D, attention, mlp, norm, tied)",
+        "return _whole(encoder, decoder, V, D, attention, mlp, norm, tied) // 10**6"))
 
 
 @wrong("V is multiplied in place", kind="interface")

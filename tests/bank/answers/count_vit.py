@@ -6,7 +6,7 @@ import math
 import torch
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 def _embedding(P, C, D):
@@ -213,20 +213,25 @@ def _without(part, *arguments):
     return _total(*arguments) - part
 
 
-@wrong("the class token is not counted (its position is)", kind="concept")
-def no_class_token(size, P, C, D, L, D_F, classes):
-    return _without(D, size, P, C, D, L, D_F, classes)
+# Right, and not registered: answers below are changes of it.
+def _plain(size, P, C, D, L, D_F, classes):
+    return _total(size, P, C, D, L, D_F, classes)
 
 
-@wrong("the table of positions has no row for the class token: N·D instead of (N + 1)·D", kind="concept")
-def no_position_for_class_token(size, P, C, D, L, D_F, classes):
-    positions = (size // P) ** 2 * D
-    return _embedding(P, C, D) + D + positions + L * _block(D, D_F) + _norm(D) + _head(D, classes)
+change(_plain, "no_class_token", "the class token is not counted (its position is)", "concept",
+       ("_total(size, P, C, D, L, D_F, classes)", "_without(D, size, P, C, D, L, D_F, classes)"))
 
 
-@wrong("the table of positions is not counted at all", kind="concept")
-def no_positions(size, P, C, D, L, D_F, classes):
-    return _embedding(P, C, D) + D + L * _block(D, D_F) + _norm(D) + _head(D, classes)
+# Right, and not registered: answers below are changes of it.
+def _in_parts(size, P, C, D, L, D_F, classes):
+    return _embedding(P, C, D) + D + _positions(size, P, D) + L * _block(D, D_F) + _norm(D) + _head(D, classes)
+
+
+change(_in_parts, "no_position_for_class_token",
+       "the table of positions has no row for the class token: N·D instead of (N + 1)·D", "concept",
+       before("return", "positions = (size // P) ** 2 * D"), ("_positions(size, P, D)", "positions"))
+change(_in_parts, "no_positions", "the table of positions is not counted at all", "concept",
+       ("_positions(size, P, D) + L", "L"))
 
 
 @wrong("the bias of the patch embedding is not counted", kind="concept")
@@ -253,16 +258,10 @@ def embedding_for_each_patch(size, P, C, D, L, D_F, classes):
     return way_in + L * _block(D, D_F) + _norm(D) + _head(D, classes)
 
 
-@wrong("the output projection of the attention is not counted", kind="concept")
-def three_projections(size, P, C, D, L, D_F, classes):
-    block = 3 * (D * D + D) + _mlp(D, D_F) + 2 * _norm(D)
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + _norm(D) + _head(D, classes)
-
-
-@wrong("the four projections of the attention have no biases", kind="concept")
-def attention_without_biases(size, P, C, D, L, D_F, classes):
-    block = 4 * D * D + _mlp(D, D_F) + 2 * _norm(D)
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + _norm(D) + _head(D, classes)
+change(_in_parts, "three_projections", "the output projection of the attention is not counted", "concept",
+       before("return", "block = 3 * (D * D + D) + _mlp(D, D_F) + 2 * _norm(D)"), ("_block(D, D_F)", "block"))
+change(_in_parts, "attention_without_biases", "the four projections of the attention have no biases", "concept",
+       before("return", "block = 4 * D * D + _mlp(D, D_F) + 2 * _norm(D)"), ("_block(D, D_F)", "block"))
 
 
 @wrong("only three of the attention's projections have a bias: that of the output is missing", kind="concept")
@@ -270,49 +269,24 @@ def output_projection_without_bias(size, P, C, D, L, D_F, classes):
     return _without(L * D, size, P, C, D, L, D_F, classes)
 
 
-@wrong("the bias of the MLP's first layer, D_F numbers in each block, is not counted", kind="concept")
-def first_mlp_bias_missing(size, P, C, D, L, D_F, classes):
-    block = _attention(D) + 2 * D * D_F + D + 2 * _norm(D)
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + _norm(D) + _head(D, classes)
-
-
-@wrong("the bias of the MLP's second layer is counted with D_F numbers instead of D", kind="concept")
-def both_mlp_biases_wide(size, P, C, D, L, D_F, classes):
-    block = _attention(D) + 2 * D * D_F + 2 * D_F + 2 * _norm(D)
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + _norm(D) + _head(D, classes)
-
-
-@wrong("the MLP has only one matrix: D·D_F is counted once, with both biases", kind="concept")
-def one_mlp_matrix(size, P, C, D, L, D_F, classes):
-    block = _attention(D) + D * D_F + D_F + D + 2 * _norm(D)
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + _norm(D) + _head(D, classes)
-
-
-@wrong("the MLP is gated: it has three matrices", kind="concept")
-def gated_mlp(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes) + L * D * D_F
-
-
-@wrong("a block has one LayerNorm instead of two", kind="concept")
-def one_norm_in_a_block(size, P, C, D, L, D_F, classes):
-    block = _attention(D) + _mlp(D, D_F) + _norm(D)
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + _norm(D) + _head(D, classes)
-
-
-@wrong("LayerNorms have a weight but no bias, in the blocks and after them", kind="concept")
-def norms_without_bias(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes) - (2 * L + 1) * D
-
-
-@wrong("a LayerNorm is counted as two numbers, not two for each feature", kind="concept")
-def norms_of_two_numbers(size, P, C, D, L, D_F, classes):
-    block = _attention(D) + _mlp(D, D_F) + 4
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * block + 2 + _head(D, classes)
-
-
-@wrong("the LayerNorm after the last block is not counted", kind="concept")
-def no_final_norm(size, P, C, D, L, D_F, classes):
-    return _embedding(P, C, D) + D + _positions(size, P, D) + L * _block(D, D_F) + _head(D, classes)
+change(_in_parts, "first_mlp_bias_missing",
+       "the bias of the MLP's first layer, D_F numbers in each block, is not counted", "concept",
+       before("return", "block = _attention(D) + 2 * D * D_F + D + 2 * _norm(D)"), ("_block(D, D_F)", "block"))
+change(_in_parts, "both_mlp_biases_wide",
+       "the bias of the MLP's second layer is counted with D_F numbers instead of D", "concept",
+       before("return", "block = _attention(D) + 2 * D * D_F + 2 * D_F + 2 * _norm(D)"), ("_block(D, D_F)", "block"))
+change(_in_parts, "one_mlp_matrix", "the MLP has only one matrix: D·D_F is counted once, with both biases", "concept",
+       before("return", "block = _attention(D) + D * D_F + D_F + D + 2 * _norm(D)"), ("_block(D, D_F)", "block"))
+change(_plain, "gated_mlp", "the MLP is gated: it has three matrices", "concept",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes) + L * D * D_F"))
+change(_in_parts, "one_norm_in_a_block", "a block has one LayerNorm instead of two", "concept",
+       before("return", "block = _attention(D) + _mlp(D, D_F) + _norm(D)"), ("_block(D, D_F)", "block"))
+change(_plain, "norms_without_bias", "LayerNorms have a weight but no bias, in the blocks and after them", "concept",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes) - (2 * L + 1) * D"))
+change(_in_parts, "norms_of_two_numbers", "a LayerNorm is counted as two numbers, not two for each feature", "concept",
+       before("return", "block = _attention(D) + _mlp(D, D_F) + 4"), ("L * _block(D, D_F) + _norm(D)", "L * block + 2"))
+change(_in_parts, "no_final_norm", "the LayerNorm after the last block is not counted", "concept",
+       ("_norm(D) + _head", "_head"))
 
 
 @wrong("the final LayerNorm is counted in every block", kind="concept")
@@ -327,10 +301,8 @@ def head_without_bias(size, P, C, D, L, D_F, classes):
     return way_in + L * _block(D, D_F) + _norm(D) + D * classes
 
 
-@wrong("the head reads all N + 1 tokens side by side", kind="concept")
-def head_reads_all_tokens(size, P, C, D, L, D_F, classes):
-    way_in = _embedding(P, C, D) + D + _positions(size, P, D)
-    return way_in + L * _block(D, D_F) + _norm(D) + ((size // P) ** 2 + 1) * D * classes + classes
+change(head_without_bias, "head_reads_all_tokens", "the head reads all N + 1 tokens side by side", "concept",
+       ("D * classes", "((size // P) ** 2 + 1) * D * classes + classes"))
 
 
 @wrong("N is size/P, not its square", kind="concept")
@@ -339,10 +311,8 @@ def patches_not_squared(size, P, C, D, L, D_F, classes):
     return way_in + L * _block(D, D_F) + _norm(D) + _head(D, classes)
 
 
-@wrong("N is size²/P: only one side is divided by the patch", kind="concept")
-def patches_divided_once(size, P, C, D, L, D_F, classes):
-    way_in = _embedding(P, C, D) + D + (size * size // P + 1) * D
-    return way_in + L * _block(D, D_F) + _norm(D) + _head(D, classes)
+change(patches_not_squared, "patches_divided_once", "N is size²/P: only one side is divided by the patch", "concept",
+       ("size // P", "size * size // P"))
 
 
 @wrong("the patches overlap, as with a stride of 1: N = (size − P + 1)²", kind="concept")
@@ -357,19 +327,12 @@ def positions_by_row_and_column(size, P, C, D, L, D_F, classes):
     return way_in + L * _block(D, D_F) + _norm(D) + _head(D, classes)
 
 
-@wrong("every block has a table of positions of its own", kind="concept")
-def positions_in_each_block(size, P, C, D, L, D_F, classes):
-    return _embedding(P, C, D) + D + L * (_block(D, D_F) + _positions(size, P, D)) + _norm(D) + _head(D, classes)
-
-
-@wrong("the blocks are counted once, not L times", kind="concept")
-def one_block(size, P, C, D, L, D_F, classes):
-    return _embedding(P, C, D) + D + _positions(size, P, D) + _block(D, D_F) + _norm(D) + _head(D, classes)
-
-
-@wrong("a distillation token and its position are counted as well", kind="concept")
-def with_distillation_token(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes) + 2 * D
+change(_in_parts, "positions_in_each_block", "every block has a table of positions of its own", "concept",
+       ("_positions(size, P, D) + L * _block(D, D_F)", "L * (_block(D, D_F) + _positions(size, P, D))"))
+change(_in_parts, "one_block", "the blocks are counted once, not L times", "concept",
+       ("L * _block(D, D_F)", "_block(D, D_F)"))
+change(_plain, "with_distillation_token", "a distillation token and its position are counted as well", "concept",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes) + 2 * D"))
 
 
 # -------------------- wrong: two mistakes
@@ -406,14 +369,10 @@ def weights_alone(size, P, C, D, L, D_F, classes):
 # -------------------- wrong: fixed sizes, special cases
 
 
-@wrong("D_F is ignored: the MLPs have the hidden width 4·D", kind="edge")
-def hidden_width_fixed(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, 4 * D, classes)
-
-
-@wrong("C is ignored: the images have three channels", kind="edge")
-def three_channels(size, P, C, D, L, D_F, classes):
-    return _total(size, P, torch.full_like(C, 3), D, L, D_F, classes)
+change(_plain, "hidden_width_fixed", "D_F is ignored: the MLPs have the hidden width 4·D", "edge",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, 4 * D, classes)"))
+change(_plain, "three_channels", "C is ignored: the images have three channels", "edge",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, torch.full_like(C, 3), D, L, D_F, classes)"))
 
 
 @wrong("images of a single patch (size = P) have no class token and no position for it", kind="edge")
@@ -436,9 +395,8 @@ def no_embedding_for_pixels(size, P, C, D, L, D_F, classes):
     return _total(size, P, C, D, L, D_F, classes) - torch.where(P == 1, _embedding(P, C, D), torch.zeros_like(D))
 
 
-@wrong("where L is over 1 only L − 1 blocks are counted", kind="edge")
-def one_block_less(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, (L - 1).clamp_min(1), D_F, classes)
+change(_plain, "one_block_less", "where L is over 1 only L − 1 blocks are counted", "edge",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, (L - 1).clamp_min(1), D_F, classes)"))
 
 
 @wrong("torch.unique sorts the models and keeps one of equal ones: counts change places or are missing",
@@ -458,14 +416,10 @@ def squeezed(size, P, C, D, L, D_F, classes):
     return _total(size, P, C, D, L, D_F, classes).squeeze()
 
 
-@wrong("the counts of all models are added up to one number", kind="shape")
-def summed_over_models(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes).sum()
-
-
-@wrong("the result has a second axis: [S, 1]", kind="shape")
-def as_a_column(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes)[:, None]
+change(_plain, "summed_over_models", "the counts of all models are added up to one number", "shape",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes).sum()"))
+change(_plain, "as_a_column", "the result has a second axis: [S, 1]", "shape",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes)[:, None]"))
 
 
 @wrong("every model's entries are combined with every other's patch size: the result is [S, S]", kind="shape")
@@ -523,9 +477,8 @@ def summed_in_double(size, P, C, D, L, D_F, classes):
     return torch.stack(parts).sum(0, dtype=torch.float64).to(torch.int64)
 
 
-@wrong("the result is int32: counts above 2³¹ wrap around", kind="numerics")
-def result_in_32_bits(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes).int()
+change(_plain, "result_in_32_bits", "the result is int32: counts above 2³¹ wrap around", "numerics",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes).int()"))
 
 
 @wrong("computed in int32 and cast to int64 at the end: parts above 2³¹ wrap around", kind="numerics")
@@ -549,14 +502,10 @@ def divided_at_the_end(size, P, C, D, L, D_F, classes):
     return (way_in + 4 * L * _block(D, D_F) + 4 * (_norm(D) + _head(D, classes))) // 4
 
 
-@wrong("counts are limited to 2⁵³", kind="numerics")
-def limited(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes).clamp(max=2**53)
-
-
-@wrong("the result is given in float64 instead of torch.int64", kind="interface")
-def result_in_double(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes).to(torch.float64)
+change(_plain, "limited", "counts are limited to 2⁵³", "numerics",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes).clamp(max=2**53)"))
+change(_plain, "result_in_double", "the result is given in float64 instead of torch.int64", "interface",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes).to(torch.float64)"))
 
 
 @wrong("the count is rounded to whole thousands", kind="numerics")
@@ -590,11 +539,9 @@ def classes_changed(size, P, C, D, L, D_F, classes):
 _KEPT = {}
 
 
-@wrong("block counts are kept between calls by the number of models alone: later models get those of earlier ones",
-       kind="interface")
-def blocks_kept(size, P, C, D, L, D_F, classes):
-    blocks = _KEPT.setdefault(len(D), L * _block(D, D_F))
-    return _embedding(P, C, D) + D + _positions(size, P, D) + blocks + _norm(D) + _head(D, classes)
+change(_in_parts, "blocks_kept", "block counts are kept between calls by the number of models alone: later models get "
+       "those of earlier ones", "interface",
+       before("return", "blocks = _KEPT.setdefault(len(D), L * _block(D, D_F))"), ("L * _block(D, D_F)", "blocks"))
 
 
 @wrong("the result is made on the CPU, whatever the arguments' device", kind="interface")
@@ -603,9 +550,8 @@ def on_the_cpu(size, P, C, D, L, D_F, classes):
     return torch.tensor([int(_total(*(torch.tensor(n) for n in model))) for model in zip(*lists)])
 
 
-@wrong("returns a Python list of integers instead of a tensor", kind="interface")
-def as_a_list(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes).tolist()
+change(_plain, "as_a_list", "returns a Python list of integers instead of a tensor", "interface",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes).tolist()"))
 
 
 @wrong("int() of the arguments: more than one model raises an error, and one gives an integer instead of a tensor",
@@ -630,9 +576,8 @@ def only_by_name(*, size, P, C, D, L, D_F, classes):
     return _total(size, P, C, D, L, D_F, classes)
 
 
-@wrong("returns the counts together with the counts of the blocks", kind="interface")
-def as_a_pair(size, P, C, D, L, D_F, classes):
-    return _total(size, P, C, D, L, D_F, classes), L * _block(D, D_F)
+change(_plain, "as_a_pair", "returns the counts together with the counts of the blocks", "interface",
+       ("_total(size, P, C, D, L, D_F, classes)", "_total(size, P, C, D, L, D_F, classes), L * _block(D, D_F)"))
 
 
 @wrong("returns the counts of the known example models from a table of sizes and widths, whatever their other numbers",

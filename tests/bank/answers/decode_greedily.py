@@ -4,7 +4,7 @@ import itertools
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import after, change, right, wrong
 
 PAD, START, STOP = 0, 1, 2
 
@@ -300,12 +300,16 @@ def unpacked_the_wrong_way(decoder, memory, mask, max_length):
     return out
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(decoder, memory, mask, max_length):
+    return _padded(_loop(decoder, memory, mask, max_length), max_length)
+
+
 # ---------------------------------------------------------------- wrong: the mask
 
 
-@wrong("the mask is inverted, as torch's key_padding_mask would have it", "concept")
-def inverted_mask(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, ~mask, max_length), max_length)
+change(_plain, "inverted_mask", "the mask is inverted, as torch's key_padding_mask would have it", "concept",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, ~mask, max_length)"))
 
 
 @wrong("no mask: ones for all positions of the source", "concept")
@@ -326,14 +330,10 @@ def causal_mask(decoder, memory, mask, max_length):
     return _padded(_loop(decoder, memory, triangle, max_length), max_length)
 
 
-@wrong("the mask of the first sentence is used for all", "concept")
-def mask_of_the_first(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, mask[:1].expand_as(mask), max_length), max_length)
-
-
-@wrong("the mask has an axis for the queries, [B, 1, N]", "interface")
-def mask_with_an_axis(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, mask[:, None], max_length), max_length)
+change(_plain, "mask_of_the_first", "the mask of the first sentence is used for all", "concept",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, mask[:1].expand_as(mask), max_length)"))
+change(_plain, "mask_with_an_axis", "the mask has an axis for the queries, [B, 1, N]", "interface",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, mask[:, None], max_length)"))
 
 
 @wrong("the mask is a float mask of 0 and minus infinity", "interface")
@@ -345,14 +345,10 @@ def float_mask(decoder, memory, mask, max_length):
 # ---------------------------------------------------------------- wrong: what is fed and chosen
 
 
-@wrong("PAD is fed first", "concept")
-def pad_first(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, mask, max_length, first=PAD), max_length)
-
-
-@wrong("STOP is fed first, as fairseq does", "concept")
-def stop_first(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, mask, max_length, first=STOP), max_length)
+change(_plain, "pad_first", "PAD is fed first", "concept",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, mask, max_length, first=PAD)"))
+change(_plain, "stop_first", "STOP is fed first, as fairseq does", "concept",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, mask, max_length, first=STOP)"))
 
 
 @wrong("START is fed at each step", "concept")
@@ -441,14 +437,10 @@ def words_behind_stop(decoder, memory, mask, max_length):
     return _padded(out, max_length)
 
 
-@wrong("the loop never ends before max_length, though padding is right", "process")
-def always_to_the_end(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, mask, max_length, ends=None), max_length)
-
-
-@wrong("the loop ends as soon as any sentence has ended", "concept")
-def any_ends(decoder, memory, mask, max_length):
-    return _padded(_loop(decoder, memory, mask, max_length, ends=torch.any), max_length)
+change(_plain, "always_to_the_end", "the loop never ends before max_length, though padding is right", "process",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, mask, max_length, ends=None)"))
+change(_plain, "any_ends", "the loop ends as soon as any sentence has ended", "concept",
+       ("_loop(decoder, memory, mask, max_length)", "_loop(decoder, memory, mask, max_length, ends=torch.any)"))
 
 
 @wrong("the loop ends when the first sentence of the batch has ended", "concept")

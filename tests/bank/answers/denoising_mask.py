@@ -1,7 +1,7 @@
 """Answers to denoising_mask (assignment 14)."""
 
 import torch
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -79,12 +79,16 @@ def row_by_row(groups, size, N_Q):
     return torch.stack(rows) == 1
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(groups, size, N_Q):
+    return blocks(groups, size, N_Q)
+
+
 # ---------------------------------------------------------------- wrong
 
 
-@wrong("True means hidden", "concept")
-def hidden(groups, size, N_Q):
-    return ~blocks(groups, size, N_Q)
+change(_plain, "hidden", "True means hidden", "concept",
+       ("blocks(groups, size, N_Q)", "~blocks(groups, size, N_Q)"))
 
 
 @wrong("the matching sees the noised", "concept")
@@ -94,21 +98,12 @@ def matching_looks(groups, size, N_Q):
     return mask
 
 
-@wrong("noised do not see the matching", "concept")
-def noised_apart(groups, size, N_Q):
-    mask = blocks(groups, size, N_Q)
-    mask[: groups * size, groups * size :] = False
-    return mask
-
-
-@wrong("transposed: the matching sees all, the noised only themselves", "concept")
-def transposed(groups, size, N_Q):
-    return blocks(groups, size, N_Q).T
-
-
-@wrong("groups see each other", "concept")
-def one_big_group(groups, size, N_Q):
-    return blocks(1, groups * size, N_Q)
+change(matching_looks, "noised_apart", "noised do not see the matching", "concept",
+       ("mask[groups * size :] = True", "mask[: groups * size, groups * size :] = False"))
+change(_plain, "transposed", "transposed: the matching sees all, the noised only themselves", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q).T"))
+change(_plain, "one_big_group", "groups see each other", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(1, groups * size, N_Q)"))
 
 
 @wrong("all True", "concept")
@@ -117,34 +112,16 @@ def all_true(groups, size, N_Q):
     return torch.ones(n, n, dtype=torch.bool)
 
 
-@wrong("all False", "concept")
-def all_false(groups, size, N_Q):
-    n = groups * size + N_Q
-    return torch.zeros(n, n, dtype=torch.bool)
-
-
-@wrong("the diagonal among the noised", "concept")
-def diagonal(groups, size, N_Q):
-    return blocks(groups * size, 1, N_Q)
-
-
-@wrong("groups and size exchanged", "concept")
-def exchanged(groups, size, N_Q):
-    return blocks(size, groups, N_Q)
-
-
-@wrong("interleaved groups", "concept")
-def interleaved(groups, size, N_Q):
-    i = torch.arange(groups * size + N_Q)
-    group = torch.where(i < groups * size, i % groups, groups)
-    return (group[None, :] == group[:, None]) | (group == groups)[None, :]
-
-
-@wrong("modulo size: a target sees its copies in other groups", "concept")
-def copies(groups, size, N_Q):
-    i = torch.arange(groups * size + N_Q)
-    group = torch.where(i < groups * size, i % size, size)
-    return (group[None, :] == group[:, None]) | (group == size)[None, :]
+change(all_true, "all_false", "all False", "concept",
+       (".ones", ".zeros"))
+change(_plain, "diagonal", "the diagonal among the noised", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(groups * size, 1, N_Q)"))
+change(_plain, "exchanged", "groups and size exchanged", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(size, groups, N_Q)"))
+change(numbers, "interleaved", "interleaved groups", "concept",
+       ("i // size", "i % groups"))
+change(numbers, "copies", "modulo size: a target sees its copies in other groups", "concept",
+       ("i // size, groups", "i % size, size"), ("group == groups", "group == size"))
 
 
 @wrong("the matching in front", "concept")
@@ -154,9 +131,8 @@ def matching_in_front(groups, size, N_Q):
     return blocks(groups, size, N_Q)[order][:, order]
 
 
-@wrong("matching columns in front, rows right", "concept")
-def columns_in_front(groups, size, N_Q):
-    return blocks(groups, size, N_Q).roll(N_Q, dims=1)
+change(_plain, "columns_in_front", "matching columns in front, rows right", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q).roll(N_Q, dims=1)"))
 
 
 @wrong("causal over groups", "concept")
@@ -167,9 +143,8 @@ def causal_groups(groups, size, N_Q):
     return mask
 
 
-@wrong("causal everywhere", "concept")
-def causal(groups, size, N_Q):
-    return blocks(groups, size, N_Q).tril()
+change(_plain, "causal", "causal everywhere", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q).tril()"))
 
 
 @wrong("causal among the matching", "concept")
@@ -180,12 +155,8 @@ def causal_matching(groups, size, N_Q):
     return mask
 
 
-@wrong("causal in groups", "concept")
-def causal_in_groups(groups, size, N_Q):
-    n = groups * size
-    mask = blocks(groups, size, N_Q)
-    mask[:n, :n] = mask[:n, :n].tril()
-    return mask
+change(causal_matching, "causal_in_groups", "causal in groups", "concept",
+       ("mask[n:, n:] = mask[n:, n:].tril()", "mask[:n, :n] = mask[:n, :n].tril()"))
 
 
 @wrong("no query sees itself", "concept")
@@ -194,26 +165,12 @@ def not_itself(groups, size, N_Q):
     return mask & ~torch.eye(len(mask), dtype=torch.bool)
 
 
-@wrong("the matching sees itself only, each its own", "concept")
-def matching_diagonal(groups, size, N_Q):
-    n = groups * size
-    mask = blocks(groups, size, N_Q)
-    mask[n:, n:] = torch.eye(N_Q).bool()
-    return mask
-
-
-@wrong("rows of the matching are empty", "concept")
-def empty_rows(groups, size, N_Q):
-    mask = blocks(groups, size, N_Q)
-    mask[groups * size :] = False
-    return mask
-
-
-@wrong("the matching does not see itself, but all noised", "concept")
-def matching_inverted(groups, size, N_Q):
-    mask = blocks(groups, size, N_Q)
-    mask[groups * size :] ^= True
-    return mask
+change(causal_matching, "matching_diagonal", "the matching sees itself only, each its own", "concept",
+       ("mask[n:, n:].tril()", "torch.eye(N_Q).bool()"))
+change(matching_looks, "empty_rows", "rows of the matching are empty", "concept",
+       ("True", "False"))
+change(matching_looks, "matching_inverted", "the matching does not see itself, but all noised", "concept",
+       ("= True", "^= True"))
 
 
 @wrong("only the first group is written", "concept")
@@ -225,34 +182,19 @@ def first_group(groups, size, N_Q):
     return mask
 
 
-@wrong("the last group is forgotten", "edge")
-def last_group_missing(groups, size, N_Q):
-    n = groups * size
-    mask = torch.zeros(n + N_Q, n + N_Q, dtype=torch.bool)
-    for g in range(groups - 1):
-        mask[g * size : (g + 1) * size, g * size : (g + 1) * size] = True
-    mask[:, n:] = True
-    return mask
-
-
-@wrong("blocks one too long", "edge")
-def one_too_long(groups, size, N_Q):
-    n = groups * size
-    mask = torch.zeros(n + N_Q, n + N_Q, dtype=torch.bool)
-    for g in range(groups):
-        mask[g * size : (g + 1) * size + 1, g * size : (g + 1) * size + 1] = True
-    mask[:, n:] = True
-    return mask
-
-
-@wrong("blocks one too short", "edge")
-def one_too_short(groups, size, N_Q):
-    n = groups * size
-    mask = torch.zeros(n + N_Q, n + N_Q, dtype=torch.bool)
-    for g in range(groups):
-        mask[g * size : (g + 1) * size - 1, g * size : (g + 1) * size - 1] = True
-    mask[:, n:] = True
-    return mask
+change(blocks, "last_group_missing", "the last group is forgotten", "edge",
+       ("range(groups)", "range(groups - 1)"),
+       ("""
+        mask[:n, n:] = True
+        mask[n:, n:] = True""", "mask[:, n:] = True"))
+change(blocks, "one_too_long", "blocks one too long", "edge",
+       ("g * size : (g + 1) * size, g * size : (g + 1) * size",
+        "g * size : (g + 1) * size + 1, g * size : (g + 1) * size + 1"),
+       ("mask[:n, n:] = True", ""), ("mask[n:, n:]", "mask[:, n:]"))
+change(blocks, "one_too_short", "blocks one too short", "edge",
+       ("g * size : (g + 1) * size, g * size : (g + 1) * size",
+        "g * size : (g + 1) * size - 1, g * size : (g + 1) * size - 1"),
+       ("mask[:n, n:] = True", ""), ("mask[n:, n:]", "mask[:, n:]"))
 
 
 @wrong("the matching hidden from the last group", "edge")
@@ -270,48 +212,22 @@ def neighbours(groups, size, N_Q):
     return mask
 
 
-@wrong("a band instead of blocks", "concept")
-def band(groups, size, N_Q):
-    i = torch.arange(groups * size)
-    mask = blocks(groups, size, N_Q)
-    mask[: groups * size, : groups * size] = (i[None, :] - i[:, None]).abs() < size
-    return mask
-
-
-@wrong("groups * N_Q instead of groups * size", "concept")
-def groups_of_queries(groups, size, N_Q):
-    return blocks(groups, N_Q, N_Q)
-
-
-@wrong("N_Q and size exchanged", "concept")
-def size_for_queries(groups, size, N_Q):
-    return blocks(groups, N_Q, size)
-
-
-@wrong("without the matching", "shape")
-def noised_only(groups, size, N_Q):
-    n = groups * size
-    return blocks(groups, size, N_Q)[:n, :n]
-
-
-@wrong("groups + size + N_Q places", "shape")
-def added(groups, size, N_Q):
-    return blocks(1, groups + size, N_Q)
-
-
-@wrong("one mask for each group", "shape")
-def per_group(groups, size, N_Q):
-    return torch.stack([blocks(1, size, N_Q)] * max(groups, 1))
-
-
-@wrong("a batch axis", "shape")
-def batch_axis(groups, size, N_Q):
-    return blocks(groups, size, N_Q)[None]
-
-
-@wrong("numbers 1 and 0", "interface")
-def floats(groups, size, N_Q):
-    return blocks(groups, size, N_Q).float()
+change(causal_groups, "band", "a band instead of blocks", "concept",
+       ("i[None, :] // size <= i[:, None] // size", "(i[None, :] - i[:, None]).abs() < size"))
+change(_plain, "groups_of_queries", "groups * N_Q instead of groups * size", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(groups, N_Q, N_Q)"))
+change(_plain, "size_for_queries", "N_Q and size exchanged", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(groups, N_Q, size)"))
+change(_plain, "noised_only", "without the matching", "shape",
+       before("return", "n = groups * size"), ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q)[:n, :n]"))
+change(_plain, "added", "groups + size + N_Q places", "shape",
+       ("blocks(groups, size, N_Q)", "blocks(1, groups + size, N_Q)"))
+change(_plain, "per_group", "one mask for each group", "shape",
+       ("blocks(groups, size, N_Q)", "torch.stack([blocks(1, size, N_Q)] * max(groups, 1))"))
+change(_plain, "batch_axis", "a batch axis", "shape",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q)[None]"))
+change(_plain, "floats", "numbers 1 and 0", "interface",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q).float()"))
 
 
 @wrong("0 and minus infinity", "interface")
@@ -319,19 +235,12 @@ def additive(groups, size, N_Q):
     return torch.zeros(blocks(groups, size, N_Q).shape).masked_fill(~blocks(groups, size, N_Q), float("-inf"))
 
 
-@wrong("integers", "interface")
-def integers(groups, size, N_Q):
-    return blocks(groups, size, N_Q).long()
-
-
-@wrong("numpy", "interface")
-def as_numpy(groups, size, N_Q):
-    return blocks(groups, size, N_Q).numpy()
-
-
-@wrong("sizes of the example", "concept")
-def written_in(groups, size, N_Q):
-    return blocks(2, 3, 4)
+change(_plain, "integers", "integers", "interface",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q).long()"))
+change(_plain, "as_numpy", "numpy", "interface",
+       ("blocks(groups, size, N_Q)", "blocks(groups, size, N_Q).numpy()"))
+change(_plain, "written_in", "sizes of the example", "concept",
+       ("blocks(groups, size, N_Q)", "blocks(2, 3, 4)"))
 
 
 @wrong("division by zero where there are no groups", "edge")
@@ -343,19 +252,12 @@ def no_groups(groups, size, N_Q):
     return (group[None, :] == group[:, None]) | (group == groups)[None, :]
 
 
-@wrong("the other way round in all: noised see the matching only", "concept")
-def matching_only(groups, size, N_Q):
-    mask = blocks(groups, size, N_Q)
-    mask[: groups * size, : groups * size] = False
-    return mask
-
-
-@wrong("other groups are seen, the own is not", "concept")
-def other_groups(groups, size, N_Q):
-    mask = blocks(groups, size, N_Q)
-    n = groups * size
-    mask[:n, :n] = ~mask[:n, :n]
-    return mask
+change(matching_looks, "matching_only", "the other way round in all: noised see the matching only", "concept",
+       ("mask[groups * size :] = True", "mask[: groups * size, : groups * size] = False"))
+change(matching_looks, "other_groups", "other groups are seen, the own is not", "concept",
+       ("mask[groups * size :] = True", """
+        n = groups * size
+        mask[:n, :n] = ~mask[:n, :n]"""))
 
 
 @wrong("a torch.block_diag of all, so nothing crosses", "concept")
@@ -370,6 +272,5 @@ def block_numbers(groups, size, N_Q):
     return mask
 
 
-@wrong("returns nothing", "process")
-def nothing(groups, size, N_Q):
-    blocks(groups, size, N_Q)
+change(_plain, "nothing", "returns nothing", "process",
+       ("return blocks", "blocks"))

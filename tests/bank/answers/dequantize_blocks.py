@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 
 def _codes(packed):
@@ -140,75 +140,52 @@ def padding_first_left_out(packed, absmax, code, D_out, D_in):
     return _numbers(packed[: blocks * block // 2], absmax[:blocks], code)[: D_out * D_in].view(D_out, D_in)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(packed, absmax, code, D_out, D_in):
+    rows = code[_codes(packed)].reshape(len(absmax), -1)
+    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
+
+
 # ---------------------------------------------------------------- wrong: bytes and codes
 
 
-@wrong("the low half of a byte comes before the high one", kind="concept")
-def low_half_first(packed, absmax, code, D_out, D_in):
-    rows = code[_codes(packed).view(-1, 2).flip(1).reshape(len(absmax), -1)]
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("all high halves come first and all low ones behind them, they do not take turns", kind="concept")
-def one_behind_the_other(packed, absmax, code, D_out, D_in):
-    codes = torch.cat((packed // 16, packed % 16)).long()
-    rows = code[codes].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("bytes are taken apart by 15, not by 16", kind="concept")
-def by_fifteen(packed, absmax, code, D_out, D_in):
-    codes = torch.stack((packed.long() // 15 % 16, packed.long() % 15), dim=1)
-    rows = code[codes].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("packed / 16 is rounded to the nearest code, not down", kind="concept")
-def rounded(packed, absmax, code, D_out, D_in):
-    high = (packed.double() / 16).round().clamp(max=15).long()
-    rows = code[torch.stack((high, packed.long() % 16), dim=1)].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("codes of uint8 in square brackets: torch takes them for a mask and fails", kind="interface")
-def bytes_as_indices(packed, absmax, code, D_out, D_in):
-    codes = torch.stack((packed >> 4, packed & 15), dim=1).flatten()
-    rows = code[codes].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("the high half is masked (& 240) and not shifted: its indices lie beyond the code book", kind="concept")
-def not_shifted(packed, absmax, code, D_out, D_in):
-    codes = torch.stack((packed & 240, packed & 15), dim=1).flatten().long()
-    rows = code[codes].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("one code in each byte is looked up, the high one, and stands for both numbers", kind="concept")
-def high_half_twice(packed, absmax, code, D_out, D_in):
-    rows = code[(packed // 16).long().repeat_interleave(2)].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("the codes are taken for signed numbers of two's complement: code 0 is looked up for code 8", kind="concept")
-def twos_complement(packed, absmax, code, D_out, D_in):
-    rows = code[(_codes(packed) + 8) % 16].reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
+change(_plain, "low_half_first", "the low half of a byte comes before the high one", "concept",
+       ("code[_codes(packed)].reshape(len(absmax), -1)",
+        "code[_codes(packed).view(-1, 2).flip(1).reshape(len(absmax), -1)]"))
+change(_plain, "one_behind_the_other",
+       "all high halves come first and all low ones behind them, they do not take turns", "concept",
+       before("rows =", "codes = torch.cat((packed // 16, packed % 16)).long()"), ("_codes(packed)", "codes"))
+change(_plain, "by_fifteen", "bytes are taken apart by 15, not by 16", "concept",
+       before("rows =", "codes = torch.stack((packed.long() // 15 % 16, packed.long() % 15), dim=1)"),
+       ("_codes(packed)", "codes"))
+change(_plain, "rounded", "packed / 16 is rounded to the nearest code, not down", "concept",
+       before("rows =", "high = (packed.double() / 16).round().clamp(max=15).long()"),
+       ("_codes(packed)", "torch.stack((high, packed.long() % 16), dim=1)"))
+change(_plain, "bytes_as_indices",
+       "codes of uint8 in square brackets: torch takes them for a mask and fails", "interface",
+       before("rows =", "codes = torch.stack((packed >> 4, packed & 15), dim=1).flatten()"),
+       ("_codes(packed)", "codes"))
+change(_plain, "not_shifted",
+       "the high half is masked (& 240) and not shifted: its indices lie beyond the code book", "concept",
+       before("rows =", "codes = torch.stack((packed & 240, packed & 15), dim=1).flatten().long()"),
+       ("_codes(packed)", "codes"))
+change(_plain, "high_half_twice",
+       "one code in each byte is looked up, the high one, and stands for both numbers", "concept",
+       ("_codes(packed)", "(packed // 16).long().repeat_interleave(2)"))
+change(_plain, "twos_complement",
+       "the codes are taken for signed numbers of two's complement: code 0 is looked up for code 8", "concept",
+       ("_codes(packed)", "(_codes(packed) + 8) % 16"))
 
 
 # ---------------------------------------------------------------- wrong: the code book
 
 
-@wrong("codes stand for (c - 8) / 8 as in the example; the argument code is not used", kind="concept")
-def book_of_the_example(packed, absmax, code, D_out, D_in):
-    rows = ((_codes(packed) - 8) / 8).to(code.dtype).reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("codes stand for 16 even steps from the first to the last number of the code book", kind="concept")
-def even_steps(packed, absmax, code, D_out, D_in):
-    rows = torch.lerp(code[0], code[15], _codes(packed).to(code.dtype) / 15).reshape(len(absmax), -1)
-    return (rows * absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
+change(_plain, "book_of_the_example",
+       "codes stand for (c - 8) / 8 as in the example; the argument code is not used", "concept",
+       ("code[_codes(packed)]", "((_codes(packed) - 8) / 8).to(code.dtype)"))
+change(_plain, "even_steps",
+       "codes stand for 16 even steps from the first to the last number of the code book", "concept",
+       ("code[_codes(packed)]", "torch.lerp(code[0], code[15], _codes(packed).to(code.dtype) / 15)"))
 
 
 @wrong("the code book is divided by its largest number, so that its last code stands for absmax", kind="concept")
@@ -222,28 +199,24 @@ def largest_is_exact(packed, absmax, code, D_out, D_in):
     return _numbers(packed, absmax, book)[: D_out * D_in].view(D_out, D_in)
 
 
-@wrong("the code book is sorted by magnitude before it is looked up", kind="concept")
-def sorted_by_magnitude(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code[code.abs().argsort(stable=True)])[: D_out * D_in].view(D_out, D_in)
+# Right, and not registered: answers below are changes of it.
+def _by_numbers(packed, absmax, code, D_out, D_in):
+    return _numbers(packed, absmax, code)[: D_out * D_in].view(D_out, D_in)
 
 
-@wrong("the numbers of the code book are rounded to two decimals", kind="numerics")
-def two_decimals(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code.float().round(decimals=2).to(code.dtype))[: D_out * D_in].view(D_out, D_in)
+change(_by_numbers, "sorted_by_magnitude", "the code book is sorted by magnitude before it is looked up", "concept",
+       ("_numbers(packed, absmax, code)", "_numbers(packed, absmax, code[code.abs().argsort(stable=True)])"))
+change(_by_numbers, "two_decimals", "the numbers of the code book are rounded to two decimals", "numerics",
+       ("_numbers(packed, absmax, code)", "_numbers(packed, absmax, code.float().round(decimals=2).to(code.dtype))"))
 
 
 # ---------------------------------------------------------------- wrong: scales
 
 
-@wrong("the scales are forgotten: numbers of the code book come back", kind="concept")
-def without_scales(packed, absmax, code, D_out, D_in):
-    return code[_codes(packed)][: D_out * D_in].view(D_out, D_in)
-
-
-@wrong("the numbers are divided by their scales, as on the way there", kind="concept")
-def divided(packed, absmax, code, D_out, D_in):
-    rows = code[_codes(packed)].reshape(len(absmax), -1)
-    return (rows / absmax.unsqueeze(1)).flatten()[: D_out * D_in].view(D_out, D_in)
+change(_by_numbers, "without_scales", "the scales are forgotten: numbers of the code book come back", "concept",
+       ("_numbers(packed, absmax, code)", "code[_codes(packed)]"))
+change(_plain, "divided", "the numbers are divided by their scales, as on the way there", "concept",
+       ("rows * absmax", "rows / absmax"))
 
 
 @wrong("scales take turns (repeat for repeat_interleave): number n gets the scale of block n % blocks", kind="concept")
@@ -300,9 +273,8 @@ def off_by_one(packed, absmax, code, D_out, D_in):
     return (code[_codes(packed)][: D_out * D_in] * absmax[number]).view(D_out, D_in)
 
 
-@wrong("a scale of 0 is replaced by 1", kind="edge")
-def zero_scale_is_one(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax.masked_fill(absmax == 0, 1), code)[: D_out * D_in].view(D_out, D_in)
+change(_by_numbers, "zero_scale_is_one", "a scale of 0 is replaced by 1", "edge",
+       ("_numbers(packed, absmax, code)", "_numbers(packed, absmax.masked_fill(absmax == 0, 1), code)"))
 
 
 @wrong("a single block is returned without its scale", kind="edge")
@@ -311,37 +283,25 @@ def single_block_unscaled(packed, absmax, code, D_out, D_in):
     return numbers[: D_out * D_in].view(D_out, D_in)
 
 
-@wrong("all numbers get the scale of the first block", kind="concept")
-def first_scale_for_all(packed, absmax, code, D_out, D_in):
-    return (code[_codes(packed)] * absmax[0])[: D_out * D_in].view(D_out, D_in)
+change(_by_numbers, "first_scale_for_all", "all numbers get the scale of the first block", "concept",
+       ("_numbers(packed, absmax, code)", "(code[_codes(packed)] * absmax[0])"))
 
 
 # ---------------------------------------------------------------- wrong: the way back to a matrix
 
 
-@wrong("the numbers are put into W column by column", kind="concept")
-def by_columns(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[: D_out * D_in].view(D_in, D_out).T
-
-
-@wrong("the result is [D_in, D_out]", kind="shape")
-def in_times_out(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[: D_out * D_in].view(D_in, D_out)
-
-
-@wrong("the result is one list and not a matrix", kind="shape")
-def one_list(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[: D_out * D_in]
-
-
-@wrong("the padding is not left out: reshape fails where the last block is filled up", kind="edge")
-def padding_kept(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code).reshape(D_out, D_in)
-
-
-@wrong("the last D_out*D_in numbers are taken, as if the padding stood in front", kind="edge")
-def padding_in_front(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[-D_out * D_in :].view(D_out, D_in)
+change(_by_numbers, "by_columns", "the numbers are put into W column by column", "concept",
+       (".view(D_out, D_in)", ".view(D_in, D_out).T"))
+change(_by_numbers, "in_times_out", "the result is [D_in, D_out]", "shape",
+       (".view(D_out, D_in)", ".view(D_in, D_out)"))
+change(transposed_in_memory, "one_list", "the result is one list and not a matrix", "shape",
+       ("numbers = _numbers", "return _numbers"), ("return numbers.reshape(D_out, D_in).T.contiguous().T", ""))
+change(_by_numbers, "padding_kept",
+       "the padding is not left out: reshape fails where the last block is filled up", "edge",
+       ("_numbers(packed, absmax, code)[: D_out * D_in].view", "_numbers(packed, absmax, code).reshape"))
+change(_by_numbers, "padding_in_front",
+       "the last D_out*D_in numbers are taken, as if the padding stood in front", "edge",
+       (": D_out * D_in", "-D_out * D_in :"))
 
 
 @wrong(
@@ -365,9 +325,8 @@ def padding_in_each_row(packed, absmax, code, D_out, D_in):
     return numbers[: len(numbers) // D_out * D_out].view(D_out, -1)[:, :D_in]
 
 
-@wrong("squeeze() on the result: with D_out = 1 or D_in = 1 an axis is missing", kind="shape")
-def squeezed(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[: D_out * D_in].view(D_out, D_in).squeeze()
+change(_by_numbers, "squeezed", "squeeze() on the result: with D_out = 1 or D_in = 1 an axis is missing", "shape",
+       (".view(D_out, D_in)", ".view(D_out, D_in).squeeze()"))
 
 
 @wrong("the loop stops before the last byte, whose weights stay 0", kind="edge")
@@ -380,9 +339,8 @@ def last_byte_forgotten(packed, absmax, code, D_out, D_in):
 # ---------------------------------------------------------------- wrong: numbers and types
 
 
-@wrong("the result is float32 whatever the type of code and absmax is", kind="interface")
-def always_float32(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax.float(), code.float())[: D_out * D_in].view(D_out, D_in)
+change(_by_numbers, "always_float32", "the result is float32 whatever the type of code and absmax is", "interface",
+       ("_numbers(packed, absmax, code)", "_numbers(packed, absmax.float(), code.float())"))
 
 
 @right("computed in float32 and converted back: float64 loses digits, and large numbers become infinite")
@@ -506,9 +464,8 @@ def other_names(packed, absmax, code, rows, columns):
     return _numbers(packed, absmax, code)[: rows * columns].view(rows, columns)
 
 
-@wrong("a nested Python list comes back, not a tensor", kind="interface")
-def nested_list(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[: D_out * D_in].view(D_out, D_in).tolist()
+change(_by_numbers, "nested_list", "a nested Python list comes back, not a tensor", "interface",
+       (".view(D_out, D_in)", ".view(D_out, D_in).tolist()"))
 
 
 @wrong("the result is printed and not returned", kind="interface")
@@ -524,14 +481,8 @@ def with_the_block(packed, absmax, code, D_out, D_in):
 # ---------------------------------------------------------------- left open
 
 
-@left_open("gradients do not reach absmax and code; the text asks for none", kind="gradient")
-def detached(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax, code)[: D_out * D_in].view(D_out, D_in).detach()
-
-
-@left_open(
-    "computed in float64, and not in the type of the inputs, and rounded once at the end: the same numbers",
-    kind="numerics",
-)
-def in_float64(packed, absmax, code, D_out, D_in):
-    return _numbers(packed, absmax.double(), code.double())[: D_out * D_in].view(D_out, D_in).to(code.dtype)
+change(_by_numbers, "detached", "gradients do not reach absmax and code; the text asks for none", "gradient",
+       (".view(D_out, D_in)", ".view(D_out, D_in).detach()"), verdict="open")
+change(there_and_back_to_float32, "in_float64", "computed in float64, and not in the type of the inputs, and rounded "
+       "once at the end: the same numbers", "numerics",
+       (".float", ".double", 2), verdict="open")

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 
 # ---------------------------------------------------------------------------------------------------------------- right
@@ -133,11 +133,10 @@ def labels_swapped(class_logits, distillation_logits, teacher_logits, labels):
     return 0.5 * F.cross_entropy(class_logits, y_t) + 0.5 * F.cross_entropy(distillation_logits, labels)
 
 
-@wrong("the distillation head learns from the teacher's probabilities (soft distillation) instead of its decisions",
-       kind="concept")
-def soft_targets(class_logits, distillation_logits, teacher_logits, labels):
-    soft = teacher_logits.detach().softmax(dim=-1)
-    return 0.5 * F.cross_entropy(class_logits, labels) + 0.5 * F.cross_entropy(distillation_logits, soft)
+change(two_calls, "soft_targets", "the distillation head learns from the teacher's probabilities (soft distillation) "
+       "instead of its decisions", "concept",
+       ("decisions = teacher_logits.argmax(dim=-1)", "soft = teacher_logits.detach().softmax(dim=-1)"),
+       (", decisions", ", soft"))
 
 
 @wrong("the second term is a Kullback-Leibler divergence at temperature 3 instead of the cross-entropy with the "
@@ -185,16 +184,17 @@ def mean_over_classes_too(class_logits, distillation_logits, teacher_logits, lab
     return 0.5 * first.mean() + 0.5 * second.mean()
 
 
-@wrong("the teacher's decision is taken to be the class with its smallest logit", kind="concept")
-def smallest_logit(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmin(dim=1)
+# Right, and not registered: answers below are changes of it.
+def _plain(class_logits, distillation_logits, teacher_logits, labels):
+    y_t = teacher_logits.argmax(dim=1)
     return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
 
 
-@wrong("the distillation head is compared with its own decisions; the teacher's logits are not used", kind="concept")
-def own_decisions(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = distillation_logits.detach().argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "smallest_logit", "the teacher's decision is taken to be the class with its smallest logit", "concept",
+       (".argmax(dim=1)", ".argmin(dim=1)"))
+change(_plain, "own_decisions",
+       "the distillation head is compared with its own decisions; the teacher's logits are not used", "concept",
+       ("teacher_logits.argmax(dim=1)", "distillation_logits.detach().argmax(dim=1)"))
 
 
 @wrong("images on which the teacher is wrong are left out of its term (and the mean is taken over the others)",
@@ -206,18 +206,12 @@ def only_where_teacher_is_right(class_logits, distillation_logits, teacher_logit
     return (F.cross_entropy(class_logits, labels) + second) / 2
 
 
-@wrong("where the teacher is wrong its decision is replaced by the true label, so that both terms have the true labels",
-       kind="concept")
-def teacher_corrected(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=1)
-    y_t = torch.where(y_t != labels, labels, y_t)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
-
-
-@wrong("the teacher's term is computed from the class head as well; the distillation head is not used", kind="concept")
-def class_head_twice(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(class_logits, y_t)) / 2
+change(_plain, "teacher_corrected", "where the teacher is wrong its decision is replaced by the true label, so that "
+       "both terms have the true labels", "concept",
+       before("return", "y_t = torch.where(y_t != labels, labels, y_t)"))
+change(_plain, "class_head_twice",
+       "the teacher's term is computed from the class head as well; the distillation head is not used", "concept",
+       ("distillation_logits, y_t", "class_logits, y_t"))
 
 
 @wrong("both terms are computed from the mean of the two heads' logits instead of each from its own head",
@@ -227,22 +221,13 @@ def heads_averaged(class_logits, distillation_logits, teacher_logits, labels):
     return (F.cross_entropy(z, labels) + F.cross_entropy(z, teacher_logits.argmax(dim=1))) / 2
 
 
-@wrong("the teacher's term is subtracted instead of added", kind="concept")
-def teacher_subtracted(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) - F.cross_entropy(distillation_logits, y_t)) / 2
-
-
-@wrong("the logarithms are taken to base 2", kind="concept")
-def in_bits(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / (2 * math.log(2))
-
-
-@wrong("the teacher's decision is the logit of the largest absolute value instead of the largest logit", kind="concept")
-def largest_magnitude(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.abs().argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "teacher_subtracted", "the teacher's term is subtracted instead of added", "concept",
+       ("+ F.cross_entropy", "- F.cross_entropy"))
+change(_plain, "in_bits", "the logarithms are taken to base 2", "concept",
+       ("/ 2", "/ (2 * math.log(2))"))
+change(_plain, "largest_magnitude",
+       "the teacher's decision is the logit of the largest absolute value instead of the largest logit", "concept",
+       (".argmax(dim=1)", ".abs().argmax(dim=1)"))
 
 
 @wrong("each image's teacher term is weighted by how sure the teacher is of its decision", kind="concept")
@@ -259,11 +244,9 @@ def softmax_twice(class_logits, distillation_logits, teacher_logits, labels):
     return (first + F.cross_entropy(distillation_logits.softmax(dim=1), y_t)) / 2
 
 
-@wrong("one decision is taken for the whole batch, from the teacher's mean logits, and used for every image",
-       kind="concept")
-def one_decision_for_all(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.mean(dim=0).argmax().expand(labels.shape[0])
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "one_decision_for_all",
+       "one decision is taken for the whole batch, from the teacher's mean logits, and used for every image", "concept",
+       (".argmax(dim=1)", ".mean(dim=0).argmax().expand(labels.shape[0])"))
 
 
 @wrong("the true labels are smoothed by 0.1", kind="concept")
@@ -330,10 +313,9 @@ def underflow_and_float(class_logits, distillation_logits, teacher_logits, label
 # ---------------------------------------------------------------------------------------------------------------- shape
 
 
-@wrong("the teacher's argmax runs over the images (axis 0) instead of the classes", kind="shape")
-def argmax_over_images(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=0)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "argmax_over_images",
+       "the teacher's argmax runs over the images (axis 0) instead of the classes", "shape",
+       ("dim=1", "dim=0"))
 
 
 @wrong("every image's log-probabilities are picked at the labels of all images, [B, B], and averaged over all pairs",
@@ -393,17 +375,12 @@ def logits_clamped(class_logits, distillation_logits, teacher_logits, labels):
     return (first + F.cross_entropy(distillation_logits.clamp(-50, 50), teacher_logits.argmax(dim=1))) / 2
 
 
-@left_open("the teacher's argmax is taken after a softmax, in which logits that are very close become equal; the declaration counts it among the right ways",
-       kind="numerics")
-def decision_after_softmax(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.softmax(dim=1).argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
-
-
-@wrong("the teacher's argmax is taken after a sigmoid, which is 1 for all large logits", kind="numerics")
-def decision_after_sigmoid(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.sigmoid().argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "decision_after_softmax", "the teacher's argmax is taken after a softmax, in which logits that are very "
+       "close become equal; the declaration counts it among the right ways", "numerics",
+       (".argmax(dim=1)", ".softmax(dim=1).argmax(dim=1)"), verdict="open")
+change(_plain, "decision_after_sigmoid",
+       "the teacher's argmax is taken after a sigmoid, which is 1 for all large logits", "numerics",
+       (".argmax(dim=1)", ".sigmoid().argmax(dim=1)"))
 
 
 @right("the teacher's logits are cast to float32 before the argmax, where different numbers of float64 become equal")
@@ -453,10 +430,9 @@ def always_double(class_logits, distillation_logits, teacher_logits, labels):
     return (first + F.cross_entropy(distillation_logits.double(), teacher_logits.argmax(dim=1))) / 2
 
 
-@wrong("the teacher's decisions are kept as uint8, so that a class beyond 255 becomes another one", kind="numerics")
-def decisions_in_a_byte(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=1).to(torch.uint8).to(torch.int64)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "decisions_in_a_byte",
+       "the teacher's decisions are kept as uint8, so that a class beyond 255 becomes another one", "numerics",
+       (".argmax(dim=1)", ".argmax(dim=1).to(torch.uint8).to(torch.int64)"))
 
 
 # --------------------------------------------------------------------------------------------------------------- layout
@@ -471,12 +447,9 @@ def viewed_flat(class_logits, distillation_logits, teacher_logits, labels):
     return (first.mean() + second.mean()) / 2
 
 
-@wrong("the teacher's logits are read with the strides of a contiguous tensor: those of a view are mixed up or out of "
-       "bounds", kind="layout")
-def strides_assumed(class_logits, distillation_logits, teacher_logits, labels):
-    B, V = teacher_logits.shape
-    y_t = teacher_logits.as_strided((B, V), (V, 1)).argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(teacher_in_float32, "strides_assumed", "the teacher's logits are read with the strides of a contiguous tensor: "
+       "those of a view are mixed up or out of bounds", "layout",
+       before("y_t =", "B, V = teacher_logits.shape"), (".float()", ".as_strided((B, V), (V, 1))"))
 
 
 @wrong("squeeze() without an axis on the heads' logits: with a single class the axis of classes disappears, and it "
@@ -490,10 +463,9 @@ def squeezed(class_logits, distillation_logits, teacher_logits, labels):
 # ------------------------------------------------------------------------------------------------------------- gradient
 
 
-@wrong("the distillation head's logits are detached, so that this head gets no gradient", kind="gradient")
-def distillation_head_detached(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits.detach(), y_t)) / 2
+change(_plain, "distillation_head_detached",
+       "the distillation head's logits are detached, so that this head gets no gradient", "gradient",
+       (", y_t", ".detach(), y_t"))
 
 
 @wrong("the loss is built anew with torch.tensor from Python numbers, so that no gradient flows at all",
@@ -548,22 +520,18 @@ def teacher_overwritten(class_logits, distillation_logits, teacher_logits, label
     return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, teacher_logits.argmax(1))) / 2
 
 
-@wrong("requires_grad_(False) is called on the caller's teacher_logits, which changes that input (and raises where it "
-       "is no leaf)", kind="interface")
-def teacher_switched_off(class_logits, distillation_logits, teacher_logits, labels):
-    teacher_logits.requires_grad_(False)
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "teacher_switched_off", "requires_grad_(False) is called on the caller's teacher_logits, which changes "
+       "that input (and raises where it is no leaf)", "interface",
+       before("y_t =", "teacher_logits.requires_grad_(False)"))
 
 
 _decisions = {}
 
 
-@wrong("the teacher's decisions are kept from the first call and used again for every later batch of the same shape",
-       kind="interface")
-def decisions_kept(class_logits, distillation_logits, teacher_logits, labels):
-    y_t = _decisions.setdefault(tuple(teacher_logits.shape), teacher_logits.argmax(dim=1))
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "decisions_kept", "the teacher's decisions are kept from the first call and used again for every later "
+       "batch of the same shape", "interface",
+       ("teacher_logits.argmax(dim=1)",
+        "_decisions.setdefault(tuple(teacher_logits.shape), teacher_logits.argmax(dim=1))"))
 
 
 _calls = [0]
@@ -585,16 +553,10 @@ def with_both_terms(class_logits, distillation_logits, teacher_logits, labels):
     return (first + second) / 2, first, second
 
 
-@wrong("labels can be given by name only, not by position", kind="interface")
-def labels_by_name_only(class_logits, distillation_logits, teacher_logits, *, labels):
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
-
-
-@wrong("the arguments labels and teacher_logits stand in the opposite order", kind="interface")
-def other_order(class_logits, distillation_logits, labels, teacher_logits):
-    y_t = teacher_logits.argmax(dim=1)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "labels_by_name_only", "labels can be given by name only, not by position", "interface",
+       ("teacher_logits, labels", "teacher_logits, *, labels"))
+change(_plain, "other_order", "the arguments labels and teacher_logits stand in the opposite order", "interface",
+       ("teacher_logits, labels", "labels, teacher_logits"))
 
 
 @right("the last argument is called targets instead of labels")
@@ -629,12 +591,10 @@ def no_mean_for_one_image(class_logits, distillation_logits, teacher_logits, lab
     return (first + F.cross_entropy(distillation_logits, teacher_logits.argmax(dim=1), reduction=reduction)) / 2
 
 
-@wrong("the axis of the teacher's classes is guessed by its size: with as many images as classes the argmax runs over "
-       "the images", kind="edge")
-def axis_guessed(class_logits, distillation_logits, teacher_logits, labels):
-    axis = 0 if teacher_logits.shape[0] == labels.shape[0] == teacher_logits.shape[1] else 1
-    y_t = teacher_logits.argmax(dim=axis)
-    return (F.cross_entropy(class_logits, labels) + F.cross_entropy(distillation_logits, y_t)) / 2
+change(_plain, "axis_guessed", "the axis of the teacher's classes is guessed by its size: with as many images as "
+       "classes the argmax runs over the images", "edge",
+       before("y_t =", "axis = 0 if teacher_logits.shape[0] == labels.shape[0] == teacher_logits.shape[1] else 1"),
+       ("dim=1", "dim=axis"))
 
 
 @wrong("one_hot guesses the number of classes from the largest label: it raises where the last class does not occur",

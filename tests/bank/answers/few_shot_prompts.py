@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -278,21 +278,27 @@ def reversed_examples(x, y, query, examples, pad):
     return tokens.masked_fill(~mask, pad), mask, mask & (position % 2 == 0)
 
 
-@wrong("each answer stands before its question", kind="concept")
-def answers_first(x, y, query, examples, pad):
-    return _parts(y, x, query, examples, pad)[:3]
+# Right, and not registered: answers below are changes of it.
+def _plain(x, y, query, examples, pad):
+    return _parts(x, y, query, examples, pad)[:3]
 
 
-@wrong(
-    "cat instead of stack: all questions of a prompt, then all its answers, instead of question, answer, question",
-    kind="concept",
-)
-def all_questions_first(x, y, query, examples, pad):
+change(_plain, "answers_first", "each answer stands before its question", "concept",
+       ("_parts(x, y, query, examples, pad)", "_parts(y, x, query, examples, pad)"))
+
+
+# Right, and not registered: answers below are changes of it.
+def _unpacked(x, y, query, examples, pad):
     tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    for b, e in enumerate(examples.tolist()):
-        begin = tokens.shape[1] - 2 * e - 1
-        tokens[b, begin:-1] = torch.cat([x[b, :e], y[b, :e]])
     return tokens, mask, predicts
+
+
+change(_unpacked, "all_questions_first", "cat instead of stack: all questions of a prompt, then all its answers, "
+       "instead of question, answer, question", "concept",
+       before("return", """
+        for b, e in enumerate(examples.tolist()):
+            begin = tokens.shape[1] - 2 * e - 1
+            tokens[b, begin:-1] = torch.cat([x[b, :e], y[b, :e]])"""))
 
 
 @wrong("the query stands at the beginning of the prompt, before the examples, instead of at the end", kind="concept")
@@ -303,9 +309,8 @@ def query_first(x, y, query, examples, pad):
     return tokens, mask, predicts
 
 
-@wrong("every line uses the number of examples of the first line", kind="concept")
-def number_of_the_first_line(x, y, query, examples, pad):
-    return _parts(x, y, query, examples[:1].expand(x.shape[0]), pad)[:3]
+change(_plain, "number_of_the_first_line", "every line uses the number of examples of the first line", "concept",
+       ("_parts(x, y, query, examples, pad)", "_parts(x, y, query, examples[:1].expand(x.shape[0]), pad)"))
 
 
 @wrong(
@@ -338,10 +343,8 @@ def unused_instead_of_pad(x, y, query, examples, pad):
     return torch.cat([rows, query.long()[:, None]], 1), mask, predicts
 
 
-@wrong("the padding is 0 whatever `pad` is", kind="concept")
-def pads_with_zero(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens * mask, mask, predicts
+change(_unpacked, "pads_with_zero", "the padding is 0 whatever `pad` is", "concept",
+       ("return tokens", "return tokens * mask"))
 
 
 @wrong("a prompt gets e − 1 of its examples: the loop over them ends one too early", kind="edge")
@@ -386,44 +389,28 @@ def examples_until_pad(x, y, query, examples, pad):
     return _parts(x, y, query, torch.minimum(until, examples.long()), pad)[:3]
 
 
-@wrong("a zero-shot prompt gets one example: the number is at least 1", kind="edge")
-def at_least_one_example(x, y, query, examples, pad):
-    return _parts(x, y, query, examples.clamp(min=1), pad)[:3]
-
-
-@wrong(
-    "0 stands for an empty place until the end, and then becomes `pad`: tokens with the number 0 become `pad` too",
-    kind="edge",
-)
-def zero_as_a_sign(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, 0)
-    tokens[tokens == 0] = pad
-    return tokens, mask, predicts
+change(_plain, "at_least_one_example", "a zero-shot prompt gets one example: the number is at least 1", "edge",
+       ("_parts(x, y, query, examples, pad)", "_parts(x, y, query, examples.clamp(min=1), pad)"))
+change(_unpacked, "zero_as_a_sign", "0 stands for an empty place until the end, and then becomes `pad`: tokens with "
+       "the number 0 become `pad` too", "edge",
+       ("_parts(x, y, query, examples, pad)", "_parts(x, y, query, examples, 0)"),
+       before("return", "tokens[tokens == 0] = pad"))
 
 
 # ---------------------------------------------------------------- wrong: mask
 
 
-@wrong("mask is tokens != pad: a token of the prompt that has the number of `pad` counts as padding there", kind="edge")
-def mask_by_value(x, y, query, examples, pad):
-    tokens, _, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, tokens != pad, predicts
-
-
-@wrong(
-    "mask begins at the first token that is not `pad`: a first question of that number counts as padding", kind="edge"
-)
-def mask_from_the_first_other_token(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    begun = (tokens != pad).cumsum(1) > 0
-    begun[:, -1] = True
-    return tokens, begun, predicts & begun
-
-
-@wrong("mask is the wrong way round, True at the padding", kind="concept")
-def mask_inverted(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, ~mask, predicts
+change(_unpacked, "mask_by_value",
+       "mask is tokens != pad: a token of the prompt that has the number of `pad` counts as padding there", "edge",
+       ("mask, predicts, *_", "_, predicts, *_"), ("return tokens, mask", "return tokens, tokens != pad"))
+change(_unpacked, "mask_from_the_first_other_token",
+       "mask begins at the first token that is not `pad`: a first question of that number counts as padding", "edge",
+       ("return tokens, mask, predicts", """
+        begun = (tokens != pad).cumsum(1) > 0
+        begun[:, -1] = True
+        return tokens, begun, predicts & begun"""))
+change(_unpacked, "mask_inverted", "mask is the wrong way round, True at the padding", "concept",
+       ("return tokens, mask", "return tokens, ~mask"))
 
 
 @wrong("> in the place of >=: the first token of a prompt is masked out as padding", kind="edge")
@@ -460,11 +447,9 @@ def predicts_at_answers(x, y, query, examples, pad):
     return tokens, mask, mask & (position % 2 == 1)
 
 
-@wrong("predicts is False at the query, since its answer is not in the prompt", kind="concept")
-def query_predicts_nothing(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    predicts[:, -1] = False
-    return tokens, mask, predicts
+change(_unpacked, "query_predicts_nothing",
+       "predicts is False at the query, since its answer is not in the prompt", "concept",
+       before("return", "predicts[:, -1] = False"))
 
 
 @wrong("predicts is True at the query alone, not at the questions of the examples", kind="concept")
@@ -473,16 +458,12 @@ def query_alone_predicts(x, y, query, examples, pad):
     return tokens, mask, (position == position[-1]).repeat(len(tokens), 1)
 
 
-@wrong("predicts is every second position, also in the padding", kind="concept")
-def predicts_in_the_padding(x, y, query, examples, pad):
-    tokens, mask, _, position, _ = _parts(x, y, query, examples, pad)
-    return tokens, mask, (position % 2 == 0).repeat(len(tokens), 1)
-
-
-@wrong("predicts is True at all tokens of the prompt, as in pretraining, also at answers", kind="concept")
-def predicts_everywhere(x, y, query, examples, pad):
-    tokens, mask, *_ = _parts(x, y, query, examples, pad)
-    return tokens, mask, mask.clone()
+change(_unpacked, "predicts_in_the_padding", "predicts is every second position, also in the padding", "concept",
+       ("predicts, *_", "_, position, _"),
+       ("return tokens, mask, predicts", "return tokens, mask, (position % 2 == 0).repeat(len(tokens), 1)"))
+change(_unpacked, "predicts_everywhere",
+       "predicts is True at all tokens of the prompt, as in pretraining, also at answers", "concept",
+       ("mask, predicts, *_", "mask, *_"), ("return tokens, mask, predicts", "return tokens, mask, mask.clone()"))
 
 
 @wrong(
@@ -497,32 +478,18 @@ def predicts_by_value(x, y, query, examples, pad):
     return tokens, mask, predicts
 
 
-@wrong("questions that have the number of `pad` are left out of predicts (mask is right)", kind="edge")
-def predicts_skips_pad(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, mask, predicts & (tokens != pad)
-
-
-@wrong(
-    "predicts stays as in a prompt padded on the right, while tokens and mask are padded on the left", kind="concept"
-)
-def predicts_from_the_left_end(x, y, query, examples, pad):
-    tokens, mask, _, position, _ = _parts(x, y, query, examples, pad)
-    return tokens, mask, (position % 2 == 0) & (position <= 2 * examples[:, None])
-
-
-@wrong("without examples nothing is predicted: the line of a zero-shot prompt is all False in predicts", kind="edge")
-def zero_shot_predicts_nothing(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, mask, predicts & (examples[:, None] > 0)
-
-
-@wrong(
-    "predicts holds the answers that are to be predicted (−100 elsewhere) instead of True and False", kind="interface"
-)
-def labels_instead_of_predicts(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, mask, torch.where(predicts, tokens.roll(-1, 1), -100)
+change(_unpacked, "predicts_skips_pad",
+       "questions that have the number of `pad` are left out of predicts (mask is right)", "edge",
+       ("return tokens, mask, predicts", "return tokens, mask, predicts & (tokens != pad)"))
+change(predicts_at_answers, "predicts_from_the_left_end",
+       "predicts stays as in a prompt padded on the right, while tokens and mask are padded on the left", "concept",
+       ("mask & (position % 2 == 1)", "(position % 2 == 0) & (position <= 2 * examples[:, None])"))
+change(_unpacked, "zero_shot_predicts_nothing",
+       "without examples nothing is predicted: the line of a zero-shot prompt is all False in predicts", "edge",
+       ("return tokens, mask, predicts", "return tokens, mask, predicts & (examples[:, None] > 0)"))
+change(_unpacked, "labels_instead_of_predicts",
+       "predicts holds the answers that are to be predicted (−100 elsewhere) instead of True and False", "interface",
+       ("return tokens, mask, predicts", "return tokens, mask, torch.where(predicts, tokens.roll(-1, 1), -100)"))
 
 
 # ---------------------------------------------------------------- wrong: shapes and sizes
@@ -545,14 +512,10 @@ def squeezed(x, y, query, examples, pad):
     return tuple(part.squeeze() for part in _parts(x, y, query, examples, pad)[:3])
 
 
-@wrong("x.squeeze() to be rid of axes of size 1: K = 1 or B = 1 fails", kind="shape")
-def squeezed_inputs(x, y, query, examples, pad):
-    return _parts(x.squeeze(), y.squeeze(), query, examples, pad)[:3]
-
-
-@wrong("at most 64 examples are used: longer prompts lose the rest", kind="edge")
-def at_most_64(x, y, query, examples, pad):
-    return _parts(x, y, query, examples.clamp(max=64), pad)[:3]
+change(_plain, "squeezed_inputs", "x.squeeze() to be rid of axes of size 1: K = 1 or B = 1 fails", "shape",
+       ("_parts(x, y, query, examples, pad)", "_parts(x.squeeze(), y.squeeze(), query, examples, pad)"))
+change(_plain, "at_most_64", "at most 64 examples are used: longer prompts lose the rest", "edge",
+       ("_parts(x, y, query, examples, pad)", "_parts(x, y, query, examples.clamp(max=64), pad)"))
 
 
 @wrong("the beginning of the prompt is computed in int8, so that 2(K − e) from 128 on wraps around", kind="numerics")
@@ -565,10 +528,8 @@ def begins_in_int8(x, y, query, examples, pad):
 # ---------------------------------------------------------------- wrong: numbers, layouts, types, state
 
 
-@wrong("tokens go through float32 on the way: numbers beyond 2^24 change", kind="numerics")
-def through_float32(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens.to(torch.float32).long(), mask, predicts
+change(_unpacked, "through_float32", "tokens go through float32 on the way: numbers beyond 2^24 change", "numerics",
+       ("return tokens", "return tokens.to(torch.float32).long()"))
 
 
 @wrong("padding of a negative number is refused with an exception, though any number may be `pad`", kind="edge")
@@ -591,30 +552,15 @@ def by_strides(x, y, query, examples, pad):
     return _parts(x.as_strided((B, K), (K, 1)), y, query, examples, pad)[:3]
 
 
-@left_open(
-    "tokens has the type of x, so int32 where x is int32; the text asks for int64, but not whether x may be int32",
-    kind="interface",
-)
-def type_of_x(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens.to(x.dtype), mask, predicts
-
-
-@wrong("mask and predicts are int64 with 0 and 1, not torch.bool", kind="interface")
-def masks_of_integers(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, mask.long(), predicts.long()
-
-
-@wrong("predicts comes before mask", kind="interface")
-def predicts_before_mask(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    return tokens, predicts, mask
-
-
-@wrong("tokens and mask alone come back, without predicts", kind="interface")
-def without_predicts(x, y, query, examples, pad):
-    return _parts(x, y, query, examples, pad)[:2]
+change(_unpacked, "type_of_x", "tokens has the type of x, so int32 where x is int32; the text asks for int64, but not "
+       "whether x may be int32", "interface",
+       ("return tokens", "return tokens.to(x.dtype)"), verdict="open")
+change(_unpacked, "masks_of_integers", "mask and predicts are int64 with 0 and 1, not torch.bool", "interface",
+       ("return tokens, mask, predicts", "return tokens, mask.long(), predicts.long()"))
+change(_unpacked, "predicts_before_mask", "predicts comes before mask", "interface",
+       ("return tokens, mask, predicts", "return tokens, predicts, mask"))
+change(_plain, "without_predicts", "tokens and mask alone come back, without predicts", "interface",
+       ("3", "2"))
 
 
 @wrong("the result is printed, and None comes back", kind="interface")
@@ -699,12 +645,8 @@ def other_order(x, y, examples, query, pad):
     return _parts(x, y, query, examples.clamp(0, x.shape[1]), pad)[:3]
 
 
-@left_open(
-    "mask is an expanded view whose lines share their memory, where all lines agree",
-    kind="layout",
-)
-def expanded_mask(x, y, query, examples, pad):
-    tokens, mask, predicts, *_ = _parts(x, y, query, examples, pad)
-    if (examples == examples[0]).all():
-        mask = mask[:1].expand(len(x), -1)
-    return tokens, mask, predicts
+change(_unpacked, "expanded_mask",
+       "mask is an expanded view whose lines share their memory, where all lines agree", "layout",
+       before("return", """
+        if (examples == examples[0]).all():
+            mask = mask[:1].expand(len(x), -1)"""), verdict="open")

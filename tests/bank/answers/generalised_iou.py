@@ -1,7 +1,7 @@
 """Answers to generalised_iou (assignment 14)."""
 
 import torch
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -134,12 +134,8 @@ def clamped_too_late(A, B):
     return _giou(i, _area(A)[:, None] + _area(B) - i, c)
 
 
-@wrong("only the width is clamped", kind="concept")
-def width_clamped_only(A, B):
-    _, _, c = _pieces(A, B)
-    wh = torch.min(A[:, None, 2:], B[:, 2:]) - torch.max(A[:, None, :2], B[:, :2])
-    i = wh[..., 0].clamp(min=0) * wh[..., 1]
-    return _giou(i, _area(A)[:, None] + _area(B) - i, c)
+change(clamped_too_late, "width_clamped_only", "only the width is clamped", "concept",
+       ("i = (wh[..., 0] * wh[..., 1]).clamp(min=0)", "i = wh[..., 0].clamp(min=0) * wh[..., 1]"))
 
 
 @wrong("the absolute value of the sides in place of a clamp", kind="concept")
@@ -149,56 +145,37 @@ def absolute_sides(A, B):
     return _giou(i, _area(A)[:, None] + _area(B) - i, c)
 
 
-@wrong("the intersection is not subtracted from the union", kind="concept")
-def sum_of_the_areas(A, B):
+# Right, and not registered: answers below are changes of it.
+def _in_pieces(A, B):
     i, u, c = _pieces(A, B)
-    return _giou(i, u + i, c)
+    return i / u - (c - u) / c
 
 
-@wrong("the intersection is subtracted twice", kind="concept")
-def subtracted_twice(A, B):
-    i, u, c = _pieces(A, B)
-    return _giou(i, u - i, c)
+change(_in_pieces, "sum_of_the_areas", "the intersection is not subtracted from the union", "concept",
+       ("return i / u - (c - u) / c", "return _giou(i, u + i, c)"))
+change(_in_pieces, "subtracted_twice", "the intersection is subtracted twice", "concept",
+       ("return i / u - (c - u) / c", "return _giou(i, u - i, c)"))
+change(_in_pieces, "plain_iou", "IoU", "concept",
+       ("i, u, c", "i, u, _"), ("i / u - (c - u) / c", "i / u"))
+change(_in_pieces, "over_the_union", "the penalty is divided by the union", "concept",
+       ("(c - u) / c", "(c - u) / u"))
+change(_in_pieces, "hull_without_intersection", "the penalty is the hull less the intersection", "concept",
+       ("c - u", "c - i"))
+change(_in_pieces, "hull_over_union", "IoU less hull over union", "concept",
+       ("(c - u) / c", "c / u"))
+change(_in_pieces, "plus", "plus the penalty", "concept",
+       ("i / u - (c - u) / c", "i / u + (c - u) / c"))
 
 
-@wrong("IoU", kind="concept")
-def plain_iou(A, B):
-    i, u, _ = _pieces(A, B)
-    return i / u
+# Right, and not registered: answers below are changes of it.
+def _plain(A, B):
+    return _giou(*_pieces(A, B))
 
 
-@wrong("the penalty is divided by the union", kind="concept")
-def over_the_union(A, B):
-    i, u, c = _pieces(A, B)
-    return i / u - (c - u) / u
-
-
-@wrong("the penalty is the hull less the intersection", kind="concept")
-def hull_without_intersection(A, B):
-    i, u, c = _pieces(A, B)
-    return i / u - (c - i) / c
-
-
-@wrong("IoU less hull over union", kind="concept")
-def hull_over_union(A, B):
-    i, u, c = _pieces(A, B)
-    return i / u - c / u
-
-
-@wrong("plus the penalty", kind="concept")
-def plus(A, B):
-    i, u, c = _pieces(A, B)
-    return i / u + (c - u) / c
-
-
-@wrong("the loss 1 - GIoU", kind="concept")
-def the_loss(A, B):
-    return 1 - _giou(*_pieces(A, B))
-
-
-@wrong("the sign of everything is inverted", kind="concept")
-def negated(A, B):
-    return -_giou(*_pieces(A, B))
+change(_plain, "the_loss", "the loss 1 - GIoU", "concept",
+       ("_giou(*_pieces(A, B))", "1 - _giou(*_pieces(A, B))"))
+change(_plain, "negated", "the sign of everything is inverted", "concept",
+       ("_giou(*_pieces(A, B))", "-_giou(*_pieces(A, B))"))
 
 
 @wrong("min and max are exchanged in the hull, which is the intersection then", kind="concept")
@@ -214,10 +191,8 @@ def intersection_is_the_hull(A, B):
     return _giou(c, _area(A)[:, None] + _area(B) - c, c)
 
 
-@wrong("the hull's area is the sum of both areas", kind="concept")
-def hull_as_a_sum(A, B):
-    i, u, _ = _pieces(A, B)
-    return _giou(i, u, u + i)
+change(_in_pieces, "hull_as_a_sum", "the hull's area is the sum of both areas", "concept",
+       ("i, u, c", "i, u, _"), ("return i / u - (c - u) / c", "return _giou(i, u, u + i)"))
 
 
 @wrong("the hull is the larger of the two boxes", kind="concept")
@@ -226,10 +201,8 @@ def hull_as_the_larger(A, B):
     return _giou(i, u, torch.max(_area(A)[:, None], _area(B)[None]))
 
 
-@wrong("the hull is the whole picture, of area 1", kind="concept")
-def hull_as_the_picture(A, B):
-    i, u, _ = _pieces(A, B)
-    return i / u - (1 - u)
+change(_in_pieces, "hull_as_the_picture", "the hull is the whole picture, of area 1", "concept",
+       ("i, u, c", "i, u, _"), ("(c - u) / c", "(1 - u)"))
 
 
 @wrong("boxes are read as centre and size", kind="concept")
@@ -238,10 +211,8 @@ def as_centres(A, B):
     return _giou(*_pieces(f(A), f(B)))
 
 
-@wrong("boxes are read as corner and size", kind="concept")
-def as_corner_and_size(A, B):
-    f = lambda X: torch.cat([X[:, :2], X[:, :2] + X[:, 2:]], -1)  # noqa: E731
-    return _giou(*_pieces(f(A), f(B)))
+change(as_centres, "as_corner_and_size", "boxes are read as corner and size", "concept",
+       ("X[:, :2] - X[:, 2:] / 2, X[:, :2] + X[:, 2:] / 2", "X[:, :2], X[:, :2] + X[:, 2:]"))
 
 
 @wrong("areas as x1 times y1", kind="concept")
@@ -257,10 +228,8 @@ def sides_added(A, B):
     return _giou(i, f(A)[:, None] + f(B) - i, c)
 
 
-@wrong("order read as x0, x1, y0, y1", kind="concept")
-def as_xxyy(A, B):
-    order = [0, 2, 1, 3]
-    return _giou(*_pieces(A[:, order], B[:, order]))
+change(_plain, "as_xxyy", "order read as x0, x1, y0, y1", "concept",
+       before("return", "order = [0, 2, 1, 3]"), ("_pieces(A, B)", "_pieces(A[:, order], B[:, order])"))
 
 
 @wrong("one pixel more on each side", kind="concept")
@@ -272,32 +241,16 @@ def plus_one(A, B):
     return _giou(i, f(a) + f(b) - i, c)
 
 
-@wrong("clamped at 0 in the end", kind="concept")
-def not_negative(A, B):
-    return _giou(*_pieces(A, B)).clamp(min=0)
-
-
-@wrong("moved to 0 to 1: (1 + GIoU) / 2", kind="concept")
-def between_0_and_1(A, B):
-    return (1 + _giou(*_pieces(A, B))) / 2
-
-
-@wrong("-1 for pairs that do not overlap", kind="concept")
-def minus_one_apart(A, B):
-    i, u, c = _pieces(A, B)
-    return torch.where(i > 0, _giou(i, u, c), -1.0)
-
-
-@wrong("0 for pairs that do not overlap", kind="concept")
-def zero_apart(A, B):
-    i, u, c = _pieces(A, B)
-    return torch.where(i > 0, _giou(i, u, c), torch.zeros_like(i))
-
-
-@wrong("the penalty only for pairs that do not overlap", kind="concept")
-def penalty_apart_only(A, B):
-    i, u, c = _pieces(A, B)
-    return torch.where(i > 0, i / u, -(c - u) / c)
+change(_plain, "not_negative", "clamped at 0 in the end", "concept",
+       ("_giou(*_pieces(A, B))", "_giou(*_pieces(A, B)).clamp(min=0)"))
+change(_plain, "between_0_and_1", "moved to 0 to 1: (1 + GIoU) / 2", "concept",
+       ("return _giou(*_pieces(A, B))", "return (1 + _giou(*_pieces(A, B))) / 2"))
+change(_in_pieces, "minus_one_apart", "-1 for pairs that do not overlap", "concept",
+       ("return i / u - (c - u) / c", "return torch.where(i > 0, _giou(i, u, c), -1.0)"))
+change(_in_pieces, "zero_apart", "0 for pairs that do not overlap", "concept",
+       ("return i / u - (c - u) / c", "return torch.where(i > 0, _giou(i, u, c), torch.zeros_like(i))"))
+change(_in_pieces, "penalty_apart_only", "the penalty only for pairs that do not overlap", "concept",
+       ("return i / u - (c - u) / c", "return torch.where(i > 0, i / u, -(c - u) / c)"))
 
 
 @wrong("DIoU: distance of the centres over the hull's diagonal", kind="concept")
@@ -309,27 +262,14 @@ def diou(A, B):
     return i / u - d / hull.square().sum(-1)
 
 
-@wrong("intersection over the smaller box", kind="concept")
-def over_the_smaller(A, B):
-    i, u, c = _pieces(A, B)
-    return i / torch.min(_area(A)[:, None], _area(B)[None]) - (c - u) / c
-
-
-@wrong("intersection over the area of A", kind="concept")
-def over_A(A, B):
-    i, u, c = _pieces(A, B)
-    return i / _area(A)[:, None] - (c - u) / c
-
-
-@wrong("Dice: twice the intersection over the sum", kind="concept")
-def dice(A, B):
-    i, u, c = _pieces(A, B)
-    return 2 * i / (u + i) - (c - u) / c
-
-
-@wrong("the areas of A and B are added along the wrong axes", kind="shape")
-def transposed_result(A, B):
-    return _giou(*_pieces(B, A))
+change(_in_pieces, "over_the_smaller", "intersection over the smaller box", "concept",
+       ("i / u", "i / torch.min(_area(A)[:, None], _area(B)[None])"))
+change(_in_pieces, "over_A", "intersection over the area of A", "concept",
+       ("i / u", "i / _area(A)[:, None]"))
+change(_in_pieces, "dice", "Dice: twice the intersection over the sum", "concept",
+       ("i / u", "2 * i / (u + i)"))
+change(_plain, "transposed_result", "the areas of A and B are added along the wrong axes", "shape",
+       ("_pieces(A, B)", "_pieces(B, A)"))
 
 
 @wrong("elementwise, box i with box i", kind="shape")
@@ -346,19 +286,12 @@ def elementwise_cut(A, B):
     return elementwise(A[:n], B[:n])
 
 
-@wrong("the mean over all pairs", kind="shape")
-def averaged(A, B):
-    return _giou(*_pieces(A, B)).mean()
-
-
-@wrong("the best of B for each of A", kind="shape")
-def best_of_each(A, B):
-    return _giou(*_pieces(A, B)).max(dim=1).values
-
-
-@wrong("a last axis of size 1 is left", kind="shape")
-def one_axis_more(A, B):
-    return _giou(*_pieces(A, B)).unsqueeze(-1)
+change(_plain, "averaged", "the mean over all pairs", "shape",
+       ("_giou(*_pieces(A, B))", "_giou(*_pieces(A, B)).mean()"))
+change(_plain, "best_of_each", "the best of B for each of A", "shape",
+       ("_giou(*_pieces(A, B))", "_giou(*_pieces(A, B)).max(dim=1).values"))
+change(_plain, "one_axis_more", "a last axis of size 1 is left", "shape",
+       ("_giou(*_pieces(A, B))", "_giou(*_pieces(A, B)).unsqueeze(-1)"))
 
 
 @wrong("area of A for both", kind="concept")
@@ -367,16 +300,10 @@ def only_area_of_A(A, B):
     return _giou(i, 2 * _area(A)[:, None] - i, c)
 
 
-@wrong("IoU, and the penalty as a tuple", kind="interface")
-def two_results(A, B):
-    i, u, c = _pieces(A, B)
-    return i / u, (c - u) / c
-
-
-@wrong("eps of 1e-6 in the denominators, as much as small boxes have", kind="numerics")
-def with_eps(A, B):
-    i, u, c = _pieces(A, B)
-    return i / (u + 1e-6) - (c - u) / (c + 1e-6)
+change(_in_pieces, "two_results", "IoU, and the penalty as a tuple", "interface",
+       ("i / u - (c - u) / c", "i / u, (c - u) / c"))
+change(_in_pieces, "with_eps", "eps of 1e-6 in the denominators, as much as small boxes have", "numerics",
+       ("i / u - (c - u) / c", "i / (u + 1e-6) - (c - u) / (c + 1e-6)"))
 
 
 @wrong("no gradient", kind="gradient")
@@ -404,17 +331,9 @@ def in_place(A, B):
     return _giou(*_pieces(a, b))
 
 
-@wrong("in half precision on the way", kind="numerics")
-def by_half(A, B):
-    return _giou(*_pieces(A.half(), B.half())).to(A.dtype)
-
-
-@wrong("coordinates are clamped to the picture first", kind="concept")
-def clamped_to_the_picture(A, B):
-    return _giou(*_pieces(A.clamp(0, 1), B.clamp(0, 1)))
-
-
-@left_open("eps of 1e-12, less than rounding", kind="numerics")
-def tiny_eps(A, B):
-    i, u, c = _pieces(A, B)
-    return i / (u + 1e-12) - (c - u) / (c + 1e-12)
+change(_plain, "by_half", "in half precision on the way", "numerics",
+       ("_giou(*_pieces(A, B))", "_giou(*_pieces(A.half(), B.half())).to(A.dtype)"))
+change(_plain, "clamped_to_the_picture", "coordinates are clamped to the picture first", "concept",
+       ("_pieces(A, B)", "_pieces(A.clamp(0, 1), B.clamp(0, 1))"))
+change(_in_pieces, "tiny_eps", "eps of 1e-12, less than rounding", "numerics",
+       ("i / u - (c - u) / c", "i / (u + 1e-12) - (c - u) / (c + 1e-12)"), verdict="open")

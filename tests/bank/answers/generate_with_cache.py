@@ -4,7 +4,7 @@ import itertools
 import torch
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, left_open, right, wrong
 
 
 def _causal(n, m, device):
@@ -302,9 +302,9 @@ def sixteen_places(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("only the last 12 tokens of a longer prompt are read", kind="process")
-def shortened_prompt(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt[:, -12:], None, None, 0, [], []
+# Right, and not registered: answers below are changes of it.
+def _plain(decoder, prompt, steps):
+    new, K, V, m, words, said = prompt, None, None, 0, [], []
     for _ in range(steps):
         n = new.shape[1]
         logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
@@ -315,18 +315,14 @@ def shortened_prompt(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
+change(_plain, "shortened_prompt", "only the last 12 tokens of a longer prompt are read", "process",
+       ("said = prompt", "said = prompt[:, -12:]"))
+
+
 # -------------------- wrong: positions, masks, cache
-@wrong("positions begin again at 0 in each call: every new token is said to stand at position 0", kind="concept")
-def positions_from_zero(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_plain, "positions_from_zero",
+       "positions begin again at 0 in each call: every new token is said to stand at position 0", "concept",
+       ("m, m + n", "n"))
 
 
 @wrong("new tokens stand one position too far: the first one behind the prompt at N + 1, and so on", kind="concept")
@@ -343,17 +339,8 @@ def one_too_far(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("positions are counted from 1, in the prompt too", kind="concept")
-def positions_from_one(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m + 1, m + n + 1, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_plain, "positions_from_one", "positions are counted from 1, in the prompt too", "concept",
+       ("m, m + n", "m + 1, m + n + 1"))
 
 
 @wrong("all new tokens stand at the same position N, the one right behind the prompt", kind="concept")
@@ -371,182 +358,48 @@ def position_stands_still(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong(
-    "the position of new tokens is the number of calls so far, not of tokens: the first one behind the prompt "
-    "is at 1",
-    kind="concept",
-)
-def counts_the_calls(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for calls in range(steps):
-        n = new.shape[1]
-        places = torch.arange(calls, calls + n, device=new.device)
-        logits, k, v = decoder(new, places, _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong(
-    "the number of tokens read is taken from the wrong axis of the cache (the layers'), for positions and "
-    "masks",
-    kind="shape",
-)
-def layers_for_tokens(decoder, prompt, steps):
-    new, K, V, words, said = prompt, None, None, [], []
-    for _ in range(steps):
-        n, m = new.shape[1], 0 if K is None else K.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V = _joined(K, k), _joined(V, v)
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("positions are held at 31 at most: later tokens all share position 31", kind="edge")
-def positions_end_at_31(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        places = torch.arange(m, m + n, device=new.device).clamp(max=31)
-        logits, k, v = decoder(new, places, _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong(
-    "positions are counted in 8 bits (uint8) before they become long: position 256 becomes 0 again",
-    kind="numerics",
-)
-def positions_in_eight_bits(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        places = torch.arange(m, m + n, device=new.device).to(torch.uint8).long()
-        logits, k, v = decoder(new, places, _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("positions are given as float numbers, which no table can be indexed with", kind="interface")
-def float_positions(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        places = torch.arange(m, m + n, device=new.device, dtype=torch.float32)
-        logits, k, v = decoder(new, places, _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("positions are given for each line, [B, n], instead of [n]", kind="shape")
-def positions_for_each_line(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        B, n = new.shape
-        places = torch.arange(m, m + n, device=new.device).expand(B, n)
-        logits, k, v = decoder(new, places, _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the mask has offset 0 in each call: a new token sees the first key only", kind="concept")
-def mask_without_offset(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device).tril()
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the mask allows everything: the prompt's tokens see later ones", kind="concept")
-def mask_allows_everything(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device)
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("no token may see itself: the mask allows only keys before it", kind="concept")
-def not_itself(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device).tril(m - 1)
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the mask is inverted, True where a token may not look", kind="concept")
-def inverted_mask(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device).triu(m + 1)
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the mask is [n, n], without the columns of the cached tokens", kind="shape")
-def mask_of_the_new_ones(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        mask = _causal(n, 0, new.device)
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the mask is a float tensor of ones and zeros instead of a boolean one", kind="interface")
-def float_mask(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        mask = _causal(n, m, new.device).float()
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), mask, K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_plain, "counts_the_calls", "the position of new tokens is the number of calls so far, not of tokens: the first "
+       "one behind the prompt is at 1", "concept",
+       ("for _", "for calls"), after("n = new.shape[1]", "places = torch.arange(calls, calls + n, device=new.device)"),
+       ("torch.arange(m, m + n, device=new.device)", "places"))
+change(_plain, "layers_for_tokens", "the number of tokens read is taken from the wrong axis of the cache (the "
+       "layers'), for positions and masks", "shape",
+       ("new, K, V, m, words, said = prompt, None, None, 0, [], []",
+        "new, K, V, words, said = prompt, None, None, [], []"),
+       ("n = new.shape[1]", "n, m = new.shape[1], 0 if K is None else K.shape[1]"),
+       ("K, V, m = _joined(K, k), _joined(V, v), m + n", "K, V = _joined(K, k), _joined(V, v)"))
+change(_plain, "positions_end_at_31", "positions are held at 31 at most: later tokens all share position 31", "edge",
+       after("n = new.shape[1]", "places = torch.arange(m, m + n, device=new.device).clamp(max=31)"),
+       ("torch.arange(m, m + n, device=new.device)", "places"))
+change(_plain, "positions_in_eight_bits",
+       "positions are counted in 8 bits (uint8) before they become long: position 256 becomes 0 again", "numerics",
+       after("n = new.shape[1]", "places = torch.arange(m, m + n, device=new.device).to(torch.uint8).long()"),
+       ("torch.arange(m, m + n, device=new.device)", "places"))
+change(_plain, "float_positions",
+       "positions are given as float numbers, which no table can be indexed with", "interface",
+       after("n = new.shape[1]", "places = torch.arange(m, m + n, device=new.device, dtype=torch.float32)"),
+       ("torch.arange(m, m + n, device=new.device)", "places"))
+change(_plain, "positions_for_each_line", "positions are given for each line, [B, n], instead of [n]", "shape",
+       ("n = new.shape[1]", "B, n = new.shape"),
+       before("logits, k, v =", "places = torch.arange(m, m + n, device=new.device).expand(B, n)"),
+       ("torch.arange(m, m + n, device=new.device)", "places"))
+change(_plain, "mask_without_offset",
+       "the mask has offset 0 in each call: a new token sees the first key only", "concept",
+       after("n = new.shape[1]", "mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device).tril()"),
+       ("_causal(n, m, new.device)", "mask"))
+change(_plain, "mask_allows_everything", "the mask allows everything: the prompt's tokens see later ones", "concept",
+       after("n = new.shape[1]", "mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device)"),
+       ("_causal(n, m, new.device)", "mask"))
+change(_plain, "not_itself", "no token may see itself: the mask allows only keys before it", "concept",
+       after("n = new.shape[1]", "mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device).tril(m - 1)"),
+       ("_causal(n, m, new.device)", "mask"))
+change(_plain, "inverted_mask", "the mask is inverted, True where a token may not look", "concept",
+       after("n = new.shape[1]", "mask = torch.ones(n, m + n, dtype=torch.bool, device=new.device).triu(m + 1)"),
+       ("_causal(n, m, new.device)", "mask"))
+change(_plain, "mask_of_the_new_ones", "the mask is [n, n], without the columns of the cached tokens", "shape",
+       after("n = new.shape[1]", "mask = _causal(n, 0, new.device)"), ("_causal(n, m, new.device)", "mask"))
+change(_plain, "float_mask", "the mask is a float tensor of ones and zeros instead of a boolean one", "interface",
+       after("n = new.shape[1]", "mask = _causal(n, m, new.device).float()"), ("_causal(n, m, new.device)", "mask"))
 
 
 @wrong("new tokens see the prompt and themselves but no token written before them", kind="concept")
@@ -565,32 +418,14 @@ def blind_to_the_written(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("new keys and values are put before the old ones: the cache is not oldest first", kind="concept")
-def newest_first(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
+change(_plain, "newest_first",
+       "new keys and values are put before the old ones: the cache is not oldest first", "concept",
+       ("K, V, m = _joined(K, k), _joined(V, v), m + n", """
         K = k if K is None else torch.cat([k, K], dim=2)
         V = v if V is None else torch.cat([v, V], dim=2)
-        m += n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("keys and values change places when they come back from the decoder", kind="concept")
-def keys_for_values(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, v, k = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+        m += n"""))
+change(_plain, "keys_for_values", "keys and values change places when they come back from the decoder", "concept",
+       ("k, v", "v, k"))
 
 
 @wrong(
@@ -609,48 +444,19 @@ def latest_only(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong(
-    "the cache stays as it is after the prompt: keys and values of written tokens are never appended",
-    kind="concept",
-)
-def prompt_only_in_the_cache(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n, kept = new.shape[1], 0 if K is None else K.shape[2]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, kept, new.device), K, V)
+change(_plain, "prompt_only_in_the_cache",
+       "the cache stays as it is after the prompt: keys and values of written tokens are never appended", "concept",
+       ("n = new.shape[1]", "n, kept = new.shape[1], 0 if K is None else K.shape[2]"), ("n, m", "n, kept"),
+       ("K, V, m = _joined(K, k), _joined(V, v), m + n", """
         if K is None:
             K, V = k, v
-        m += n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("keys and values are joined along the axis of the layers (dim=1) instead of the tokens'", kind="shape")
-def joined_along_the_layers(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k, 1), _joined(V, v, 1), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("in the cache all layers get the keys and values of the last layer", kind="concept")
-def last_layer_for_all(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k[:, -1:].expand(k.shape)), _joined(V, v[:, -1:].expand(v.shape)), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+        m += n"""))
+change(_plain, "joined_along_the_layers",
+       "keys and values are joined along the axis of the layers (dim=1) instead of the tokens'", "shape",
+       ("_joined(K, k), _joined(V, v)", "_joined(K, k, 1), _joined(V, v, 1)"))
+change(_plain, "last_layer_for_all", "in the cache all layers get the keys and values of the last layer", "concept",
+       ("_joined(K, k), _joined(V, v)",
+        "_joined(K, k[:, -1:].expand(k.shape)), _joined(V, v[:, -1:].expand(v.shape))"))
 
 
 @wrong("the first call gets empty tensors instead of None for K and V", kind="interface")
@@ -667,17 +473,8 @@ def empty_instead_of_none(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("keys and values are kept in bfloat16 between the calls and lose precision", kind="numerics")
-def coarse_cache(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k.bfloat16().to(k.dtype)), _joined(V, v.bfloat16().to(v.dtype)), m + n
-        said.append(logits[:, -1])
-        new = logits[:, -1:].argmax(dim=-1)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_plain, "coarse_cache", "keys and values are kept in bfloat16 between the calls and lose precision", "numerics",
+       ("_joined(K, k), _joined(V, v)", "_joined(K, k.bfloat16().to(k.dtype)), _joined(V, v.bfloat16().to(v.dtype))"))
 
 
 @wrong("a prompt of a single token is not put into the cache: the next call gets None", kind="edge")
@@ -713,28 +510,20 @@ def _best(logits):
     return logits.argmax(dim=-1, keepdim=True)
 
 
-@wrong("the logits of the first place read are used instead of the last one's", kind="concept")
-def first_place(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best, lambda logits: logits[:, 0])
+# Right, and not registered: answers below are changes of it.
+def _by_run(decoder, prompt, steps):
+    words, said = _run(decoder, prompt, steps, _best)
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("the logits of all places read are averaged before the choice", kind="concept")
-def average_place(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best, lambda logits: logits.mean(dim=1))
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the least likely token is chosen (argmin)", kind="concept")
-def least_likely(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, lambda last: last.argmin(dim=-1, keepdim=True))
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("all lines get the token that is likeliest in the first line", kind="concept")
-def first_line_for_all(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, lambda last: last[:1].argmax(dim=-1, keepdim=True).expand(len(last), 1))
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_by_run, "first_place", "the logits of the first place read are used instead of the last one's", "concept",
+       ("_best", "_best, lambda logits: logits[:, 0]"))
+change(_by_run, "average_place", "the logits of all places read are averaged before the choice", "concept",
+       ("_best", "_best, lambda logits: logits.mean(dim=1)"))
+change(_by_run, "least_likely", "the least likely token is chosen (argmin)", "concept",
+       ("_best", "lambda last: last.argmin(dim=-1, keepdim=True)"))
+change(_by_run, "first_line_for_all", "all lines get the token that is likeliest in the first line", "concept",
+       ("_best", "lambda last: last[:1].argmax(dim=-1, keepdim=True).expand(len(last), 1)"))
 
 
 def _drawn(last):
@@ -742,19 +531,12 @@ def _drawn(last):
     return torch.multinomial(last.detach().softmax(dim=-1).float().cpu(), 1, generator=maker).to(last.device)
 
 
-@wrong(
-    "the tokens are drawn at random from the softmax, though with a fixed seed, instead of the likeliest",
-    kind="concept",
-)
-def drawn(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _drawn)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("token 0 is taken for padding and never chosen, even where it is the likeliest", kind="concept")
-def never_token_zero(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, lambda last: last[:, 1:].argmax(dim=-1, keepdim=True) + 1)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_by_run, "drawn",
+       "the tokens are drawn at random from the softmax, though with a fixed seed, instead of the likeliest", "concept",
+       ("_best", "_drawn"))
+change(_by_run, "never_token_zero",
+       "token 0 is taken for padding and never chosen, even where it is the likeliest", "concept",
+       ("_best", "lambda last: last[:, 1:].argmax(dim=-1, keepdim=True) + 1"))
 
 
 @wrong("a token is not allowed to follow itself: the second likeliest is taken instead", kind="concept")
@@ -769,30 +551,15 @@ def no_repetition(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong(
-    "the choice is made from exp(logits) without subtracting a maximum: logits above 88 (709 in double) "
-    "become inf and tie",
-    kind="numerics",
-)
-def by_exponentials(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, lambda last: last.exp().argmax(dim=-1, keepdim=True))
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the choice is made from sigmoids of the logits, which are all 1 for large ones, and tie", kind="numerics")
-def by_sigmoids(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, lambda last: last.sigmoid().argmax(dim=-1, keepdim=True))
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong(
-    "the choice is made from logits rounded to float16: near ties are decided wrongly, and above 65504 all "
-    "are inf",
-    kind="numerics",
-)
-def by_half_precision(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, lambda last: last.half().argmax(dim=-1, keepdim=True))
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_by_run, "by_exponentials", "the choice is made from exp(logits) without subtracting a maximum: logits above 88 "
+       "(709 in double) become inf and tie", "numerics",
+       ("_best", "lambda last: last.exp().argmax(dim=-1, keepdim=True)"))
+change(_by_run, "by_sigmoids",
+       "the choice is made from sigmoids of the logits, which are all 1 for large ones, and tie", "numerics",
+       ("_best", "lambda last: last.sigmoid().argmax(dim=-1, keepdim=True)"))
+change(_by_run, "by_half_precision", "the choice is made from logits rounded to float16: near ties are decided "
+       "wrongly, and above 65504 all are inf", "numerics",
+       ("_best", "lambda last: last.half().argmax(dim=-1, keepdim=True)"))
 
 
 @wrong("writing stops early as soon as token 2 is chosen in all lines", kind="concept")
@@ -812,79 +579,33 @@ def padded_behind_two(decoder, prompt, steps):
     return words.masked_fill(ended, 0), torch.stack(said, dim=1)
 
 
-@wrong("one token too few is written: steps - 1", kind="edge")
-def one_too_few(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words[:-1], dim=1) if steps > 1 else prompt[:, :0], torch.stack(said, dim=1)[:, :-1]
-
-
-@wrong("one token too many is written and returned: steps + 1", kind="edge")
-def one_too_many(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps + 1, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("at most 20 tokens are written, however many steps are asked for", kind="edge")
-def twenty_at_most(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, min(steps, 20), _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the prompt is returned in front of the tokens written", kind="interface")
-def with_the_prompt(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat([prompt, *words], dim=1), torch.stack(said, dim=1)
-
-
-@wrong(
-    "the tokens that were fed are returned: the prompt's last one first, the last one written missing",
-    kind="concept",
-)
-def those_fed(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat([prompt[:, -1:], *words[:-1]], dim=1), torch.stack(said, dim=1)
-
-
-@wrong("each token comes with the logits after it instead of those it was chosen from", kind="concept")
-def logits_after_it(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps + 1, _best)
-    return torch.cat(words[:steps], dim=1), torch.stack(said[1:], dim=1)
-
-
-@wrong("log-probabilities (log_softmax) are returned instead of the logits", kind="concept")
-def log_probabilities(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1).log_softmax(dim=-1)
-
-
-@wrong("the logits of the chosen tokens alone are returned, [B, steps]", kind="shape")
-def chosen_logits_only(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1).amax(dim=-1)
-
-
-@wrong("the logits are stacked along the first axis: [steps, B, V]", kind="shape")
-def steps_in_front(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=0)
-
-
-@wrong("the tokens have one axis too many: [B, steps, 1]", kind="shape")
-def tokens_as_columns(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.stack(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("logits and tokens are returned in the wrong order, the logits first", kind="interface")
-def logits_first(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.stack(said, dim=1), torch.cat(words, dim=1)
-
-
-@wrong("the tokens alone are returned, without the logits", kind="interface")
-def tokens_alone(decoder, prompt, steps):
-    words, _ = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1)
+change(_by_run, "one_too_few", "one token too few is written: steps - 1", "edge",
+       ("torch.cat(words, dim=1), torch.stack(said, dim=1)",
+        "torch.cat(words[:-1], dim=1) if steps > 1 else prompt[:, :0], torch.stack(said, dim=1)[:, :-1]"))
+change(_by_run, "one_too_many", "one token too many is written and returned: steps + 1", "edge",
+       ("steps, _best", "steps + 1, _best"))
+change(_by_run, "twenty_at_most", "at most 20 tokens are written, however many steps are asked for", "edge",
+       ("steps, _best", "min(steps, 20), _best"))
+change(_by_run, "with_the_prompt", "the prompt is returned in front of the tokens written", "interface",
+       ("words, dim", "[prompt, *words], dim"))
+change(_by_run, "those_fed",
+       "the tokens that were fed are returned: the prompt's last one first, the last one written missing", "concept",
+       ("words, dim", "[prompt[:, -1:], *words[:-1]], dim"))
+change(_by_run, "logits_after_it",
+       "each token comes with the logits after it instead of those it was chosen from", "concept",
+       ("steps, _best", "steps + 1, _best"), ("words, dim", "words[:steps], dim"), ("said, dim", "said[1:], dim"))
+change(_by_run, "log_probabilities", "log-probabilities (log_softmax) are returned instead of the logits", "concept",
+       ("torch.stack(said, dim=1)", "torch.stack(said, dim=1).log_softmax(dim=-1)"))
+change(_by_run, "chosen_logits_only", "the logits of the chosen tokens alone are returned, [B, steps]", "shape",
+       ("torch.stack(said, dim=1)", "torch.stack(said, dim=1).amax(dim=-1)"))
+change(_by_run, "steps_in_front", "the logits are stacked along the first axis: [steps, B, V]", "shape",
+       ("said, dim=1", "said, dim=0"))
+change(_by_run, "tokens_as_columns", "the tokens have one axis too many: [B, steps, 1]", "shape",
+       ("torch.cat", "torch.stack"))
+change(_by_run, "logits_first", "logits and tokens are returned in the wrong order, the logits first", "interface",
+       ("torch.cat(words, dim=1), torch.stack(said, dim=1)", "torch.stack(said, dim=1), torch.cat(words, dim=1)"))
+change(_by_run, "tokens_alone", "the tokens alone are returned, without the logits", "interface",
+       ("words, said", "words, _"), ("torch.cat(words, dim=1), torch.stack(said, dim=1)", "torch.cat(words, dim=1)"))
 
 
 @wrong("the tokens are returned as float numbers, in the type of the logits", kind="interface")
@@ -894,16 +615,12 @@ def float_tokens(decoder, prompt, steps):
     return torch.cat(words, dim=1).to(said.dtype), said
 
 
-@wrong("the tokens are returned as nested lists of Python numbers instead of a tensor", kind="interface")
-def lists_of_tokens(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1).tolist(), torch.stack(said, dim=1)
-
-
-@wrong("both results are squeezed: with one line or one step their axes of size 1 disappear", kind="layout")
-def squeezed(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1).squeeze(), torch.stack(said, dim=1).squeeze()
+change(_by_run, "lists_of_tokens",
+       "the tokens are returned as nested lists of Python numbers instead of a tensor", "interface",
+       ("torch.cat(words, dim=1)", "torch.cat(words, dim=1).tolist()"))
+change(_by_run, "squeezed",
+       "both results are squeezed: with one line or one step their axes of size 1 disappear", "layout",
+       (", torch.stack(said, dim=1)", ".squeeze(), torch.stack(said, dim=1).squeeze()"))
 
 
 @wrong("the chosen token is taken out by item(), which works for a single line only", kind="layout")
@@ -915,11 +632,10 @@ def one_line_only(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("the prompt is laid out anew by view, which raises for a transposed or sliced prompt", kind="layout")
-def viewed_prompt(decoder, prompt, steps):
-    B, N = prompt.shape
-    words, said = _run(decoder, prompt.view(-1).view(B, N), steps, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_by_run, "viewed_prompt",
+       "the prompt is laid out anew by view, which raises for a transposed or sliced prompt", "layout",
+       before("words, said =", "B, N = prompt.shape"),
+       ("prompt, steps, _best", "prompt.view(-1).view(B, N), steps, _best"))
 
 
 @wrong("the logits are collected in a float32 tensor, whatever type the decoder answers in", kind="interface")
@@ -931,17 +647,11 @@ def single_precision_logits(decoder, prompt, steps):
     return torch.cat(words, dim=1), kept
 
 
-@wrong("positions and masks are made on the CPU: a prompt and a decoder on another device raise", kind="interface")
-def on_the_cpu(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n), torch.ones(n, m + n, dtype=torch.bool).tril(m), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
-        new = _best(said[-1])
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_plain, "on_the_cpu",
+       "positions and masks are made on the CPU: a prompt and a decoder on another device raise", "interface",
+       ("torch.arange(m, m + n, device=new.device), _causal(n, m, new.device)",
+        "torch.arange(m, m + n), torch.ones(n, m + n, dtype=torch.bool).tril(m)"),
+       ("logits[:, -1:].argmax(dim=-1)", "_best(said[-1])"))
 
 
 @left_open(
@@ -968,27 +678,16 @@ def detached_cache(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@left_open("the logits of all steps but the last are detached", kind="gradient")
-def early_logits_detached(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1), torch.stack([*(last.detach() for last in said[:-1]), said[-1]], dim=1)
-
-
-@wrong(
-    "the new tokens are written into the prompt's last column: the prompt that came in is changed",
-    kind="interface",
-)
-def prompt_overwritten(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n = new.shape[1]
-        logits, k, v = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, m, new.device), K, V)
-        K, V, m = _joined(K, k), _joined(V, v), m + n
-        said.append(logits[:, -1])
+change(_by_run, "early_logits_detached", "the logits of all steps but the last are detached", "gradient",
+       ("said, dim", "[*(last.detach() for last in said[:-1]), said[-1]], dim"), verdict="open")
+change(_plain, "prompt_overwritten",
+       "the new tokens are written into the prompt's last column: the prompt that came in is changed", "interface",
+       ("""
+        new = logits[:, -1:].argmax(dim=-1)
+        words.append(new)""", """
         new = prompt[:, -1:]
         new.copy_(_best(said[-1]))
-        words.append(new.clone())
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+        words.append(new.clone())"""))
 
 
 _read_before = {}
@@ -1016,11 +715,9 @@ def kept_between_calls(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong("the decoder is called .eval(), which not every callable has: a plain function raises", kind="interface")
-def calls_eval(decoder, prompt, steps):
-    decoder.eval()
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(_by_run, "calls_eval",
+       "the decoder is called .eval(), which not every callable has: a plain function raises", "interface",
+       before("words, said =", "decoder.eval()"))
 
 
 @right("the first argument is called model, so a call with decoder= raises")
@@ -1072,29 +769,13 @@ def no_cache_from_one(decoder, prompt, steps):
     return tokens[:, prompt.shape[1] :], torch.stack(said, dim=1)
 
 
-@wrong("the cache is replaced by the latest keys and values, and the least likely token is chosen", kind="concept")
-def forgetful_and_least_likely(decoder, prompt, steps):
-    new, K, V, m, words, said = prompt, None, None, 0, [], []
-    for _ in range(steps):
-        n, kept = new.shape[1], 0 if K is None else K.shape[2]
-        logits, K, V = decoder(new, torch.arange(m, m + n, device=new.device), _causal(n, kept, new.device), K, V)
-        m += n
-        said.append(logits[:, -1])
-        new = said[-1].argmin(dim=-1, keepdim=True)
-        words.append(new)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the temperature 0.7 is applied: the logits come back divided by it", kind="concept")
-def with_a_temperature(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best, lambda logits: logits[:, -1] / 0.7)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
-
-
-@wrong("the prompt is read from right to left", kind="concept")
-def prompt_reversed(decoder, prompt, steps):
-    words, said = _run(decoder, prompt.flip(1), steps, _best)
-    return torch.cat(words, dim=1), torch.stack(said, dim=1)
+change(latest_only, "forgetful_and_least_likely",
+       "the cache is replaced by the latest keys and values, and the least likely token is chosen", "concept",
+       ("new = logits[:, -1:].argmax(dim=-1)", "new = said[-1].argmin(dim=-1, keepdim=True)"))
+change(_by_run, "with_a_temperature", "the temperature 0.7 is applied: the logits come back divided by it", "concept",
+       ("_best", "_best, lambda logits: logits[:, -1] / 0.7"))
+change(_by_run, "prompt_reversed", "the prompt is read from right to left", "concept",
+       ("prompt, steps, _best", "prompt.flip(1), steps, _best"))
 
 
 @wrong(
@@ -1109,13 +790,9 @@ def single_step_from_the_first(decoder, prompt, steps):
     return torch.cat(words, dim=1), torch.stack(said, dim=1)
 
 
-@wrong(
-    "log-probabilities are returned instead of logits, and the prompt in front of the tokens written",
-    kind="concept",
-)
-def log_probabilities_and_prompt(decoder, prompt, steps):
-    words, said = _run(decoder, prompt, steps, _best)
-    return torch.cat([prompt, *words], dim=1), torch.stack(said, dim=1).log_softmax(dim=-1)
+change(_by_run, "log_probabilities_and_prompt",
+       "log-probabilities are returned instead of logits, and the prompt in front of the tokens written", "concept",
+       ("words, dim", "[prompt, *words], dim"), ("stack(said, dim=1)", "stack(said, dim=1).log_softmax(dim=-1)"))
 
 
 @wrong("no token may see itself, and positions are counted from 1", kind="concept")

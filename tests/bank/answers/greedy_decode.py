@@ -2,7 +2,7 @@
 import torch
 from torch import nn
 
-from answers import right, wrong
+from answers import after, before, change, right, wrong
 
 PAD, START, STOP = 0, 1, 2
 
@@ -193,232 +193,76 @@ def _begin(s, word=START):
     )
 
 
-@wrong("after its STOP a sentence goes on with the likeliest words instead of PAD", kind="concept")
-def writes_on(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = logits.argmax(dim=-1)
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("an ended sentence is filled up with STOP instead of PAD", kind="concept")
-def filled_with_stop(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, STOP, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("an ended sentence is filled up with -100 instead of PAD in what is returned", kind="concept")
-def filled_with_minus_hundred(decoder, s, max_length):
+# Right, and not registered: answers below are changes of it.
+def _plain(decoder, s, max_length):
     words, ended = _begin(s)
     written = []
     for _ in range(max_length):
         logits, s = decoder(words, s)
         words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words.masked_fill(ended, -100))
+        written.append(words)
         ended = ended | (words == STOP)
         if ended.all():
             break
     return torch.stack(written, dim=1)
 
 
-@wrong("the STOP itself is replaced by PAD: a sentence counts as ended before its STOP is kept", kind="concept")
-def stop_is_lost(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
+change(_plain, "writes_on", "after its STOP a sentence goes on with the likeliest words instead of PAD", "concept",
+       ("torch.where(ended, PAD, logits.argmax(dim=-1))", "logits.argmax(dim=-1)"))
+change(_plain, "filled_with_stop", "an ended sentence is filled up with STOP instead of PAD", "concept",
+       ("PAD", "STOP"))
+change(_plain, "filled_with_minus_hundred",
+       "an ended sentence is filled up with -100 instead of PAD in what is returned", "concept",
+       (".append(words)", ".append(words.masked_fill(ended, -100))"))
+change(_plain, "stop_is_lost",
+       "the STOP itself is replaced by PAD: a sentence counts as ended before its STOP is kept", "concept",
+       ("words = torch.where(ended, PAD, logits.argmax(dim=-1))", """
         words = logits.argmax(dim=-1)
         ended = ended | (words == STOP)
-        words = torch.where(ended, PAD, words)
-        written.append(words)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("PAD begins one step late: one more likeliest word stands behind the STOP", kind="concept")
-def padded_one_late(decoder, s, max_length):
-    words, ended = _begin(s)
-    before = ended
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
+        words = torch.where(ended, PAD, words)"""),
+       ("ended = ended | (words == STOP)", ""))
+change(_plain, "padded_one_late", "PAD begins one step late: one more likeliest word stands behind the STOP", "concept",
+       before("written = []", "before = ended"),
+       ("words = torch.where(ended, PAD, logits.argmax(dim=-1))", """
         best = logits.argmax(dim=-1)
-        words = torch.where(before, PAD, best)
-        written.append(words)
-        before, ended = ended, ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong(
-    "ended does not stay True: it is computed anew from the last words, so a sentence goes on after one PAD",
-    kind="concept",
-)
-def ended_forgotten(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = words == STOP
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("a PAD that is the likeliest word ends a sentence too, though only STOP does", kind="edge")
-def pad_ends_too(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP) | (words == PAD)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong(
-    "the loop is left when all words of one step are STOP or PAD, although a PAD may be the likeliest word of "
-    "a sentence that goes on",
-    kind="edge",
-)
-def stops_at_a_column_of_pads(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ((words == STOP) | (words == PAD)).all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("PAD and START are excluded from the choice, even where one of them is the likeliest word", kind="concept")
-def no_special_words(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits[:, STOP:].argmax(dim=-1) + STOP)
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("STOP and START are exchanged: START (1) ends a sentence, and STOP (2) is fed first", kind="concept")
-def stop_and_start_exchanged(decoder, s, max_length):
-    words, ended = _begin(s, STOP)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == START)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("writing stops as soon as any sentence has ended", kind="concept")
-def any_for_all(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.any():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("writing stops when the first sentence of the batch has ended", kind="concept")
-def first_sentence_decides(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended[0]:
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("writing stops only when all sentences write STOP at the very same step", kind="concept")
-def all_at_the_same_step(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
+        words = torch.where(before, PAD, best)"""),
+       ("ended = ended | (words == STOP)", "before, ended = ended, ended | (words == STOP)"))
+change(_plain, "ended_forgotten", "ended does not stay True: it is computed anew from the last words, so a sentence "
+       "goes on after one PAD", "concept",
+       ("ended | (words == STOP)", "words == STOP"))
+change(_plain, "pad_ends_too", "a PAD that is the likeliest word ends a sentence too, though only STOP does", "edge",
+       ("(words == STOP)", "(words == STOP) | (words == PAD)"))
+change(_plain, "stops_at_a_column_of_pads", "the loop is left when all words of one step are STOP or PAD, although a "
+       "PAD may be the likeliest word of a sentence that goes on", "edge",
+       ("ended.all()", "((words == STOP) | (words == PAD)).all()"))
+change(_plain, "no_special_words",
+       "PAD and START are excluded from the choice, even where one of them is the likeliest word", "concept",
+       ("logits.argmax(dim=-1)", "logits[:, STOP:].argmax(dim=-1) + STOP"))
+change(_plain, "stop_and_start_exchanged",
+       "STOP and START are exchanged: START (1) ends a sentence, and STOP (2) is fed first", "concept",
+       ("_begin(s)", "_begin(s, STOP)"), ("STOP", "START"))
+change(_plain, "any_for_all", "writing stops as soon as any sentence has ended", "concept",
+       (".all()", ".any()"))
+change(_plain, "first_sentence_decides", "writing stops when the first sentence of the batch has ended", "concept",
+       ("ended.all()", "ended[0]"))
+change(_plain, "all_at_the_same_step",
+       "writing stops only when all sentences write STOP at the very same step", "concept",
+       after("logits, s = decoder(words, s)", "best = logits.argmax(dim=-1)"), ("logits.argmax(dim=-1)", "best"),
+       ("ended.all()", "(words == STOP).all()"))
+change(_plain, "counted_stops", "STOPs are counted over the batch, those that the decoder proposes for ended sentences "
+       "too: it may stop too early", "concept",
+       ("written = []", "written, stops = [], 0"),
+       ("words = torch.where(ended, PAD, logits.argmax(dim=-1))", """
         best = logits.argmax(dim=-1)
-        words = torch.where(ended, PAD, best)
-        written.append(words)
-        ended = ended | (words == STOP)
-        if (words == STOP).all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong(
-    "STOPs are counted over the batch, those that the decoder proposes for ended sentences too: it may stop "
-    "too early",
-    kind="concept",
-)
-def counted_stops(decoder, s, max_length):
-    words, ended = _begin(s)
-    written, stops = [], 0
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        best = logits.argmax(dim=-1)
-        words = torch.where(ended, PAD, best)
-        written.append(words)
-        ended = ended | (words == STOP)
+        words = torch.where(ended, PAD, best)"""),
+       ("if ended.all():", """
         stops += int((best == STOP).sum())
-        if stops >= len(s):
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong(
-    "there is no early stop: max_length columns are always written and the decoder is asked as often",
-    kind="process",
-)
-def never_early(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-    return torch.stack(written, dim=1)
+        if stops >= len(s):"""))
+change(_plain, "never_early",
+       "there is no early stop: max_length columns are always written and the decoder is asked as often", "process",
+       ("""
+        if ended.all():
+            break""", ""))
 
 
 @wrong(
@@ -438,149 +282,55 @@ def asks_on_and_cuts(decoder, s, max_length):
     return torch.stack(written[:needed], dim=1)
 
 
-@wrong(
-    "whether all have ended is asked before the words of the step are looked at: one call and one column of "
-    "PAD too many",
-    kind="process",
-)
-def one_column_of_pads(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
+change(_plain, "one_column_of_pads", "whether all have ended is asked before the words of the step are looked at: one "
+       "call and one column of PAD too many", "process",
+       after("logits, s = decoder(words, s)", "over = bool(ended.all())"), ("ended.all()", "over"))
+change(_plain, "asks_once_more",
+       "the decoder is asked once more after all have ended, its answer thrown away", "process",
+       ("""
+        for _ in range(max_length):
+            logits, s = decoder(words, s)""", """
         logits, s = decoder(words, s)
-        over = bool(ended.all())
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if over:
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("the decoder is asked once more after all have ended, its answer thrown away", kind="process")
-def asks_once_more(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    logits, s = decoder(words, s)
-    while len(written) < max_length:
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        logits, s = decoder(words, s)
+        while len(written) < max_length:"""),
+       before("if", "logits, s = decoder(words, s)"))
+change(_plain, "filled_up_to_max_length",
+       "the result is filled up with PAD to max_length columns although all sentences ended earlier", "shape",
+       ("""
+        written = []
+        for _ in range(max_length):""", """
+        table = torch.zeros(s.shape[0], max_length, dtype=torch.long, device=s.device)
+        for t in range(max_length):"""),
+       ("written.append(words)", "table[:, t] = words"), ("torch.stack(written, dim=1)", "table"))
+change(_plain, "last_stop_dropped",
+       "the last column is dropped where all its words are STOP or PAD, so that the last STOP is lost", "edge",
+       ("written.append(words)", ""), before("return", "    written.append(words)"),
+       ("torch.stack(written, dim=1)", "torch.stack(written, dim=1) if written else words.new_zeros(len(words), 0)"))
+change(_plain, "forced_stop",
+       "the last word of a sentence that has not ended by max_length is replaced by STOP", "edge",
+       before("return", "written[-1] = torch.where(ended, written[-1], STOP)"))
+change(_plain, "one_too_many", "max_length + 1 words are written where no early stop comes", "edge",
+       ("range(max_length)", "range(max_length + 1)"))
+change(_plain, "one_too_few",
+       "at most max_length - 1 words are written (none for max_length = 1), as if START counted", "edge",
+       ("written = []", "written = [words]"), ("range(max_length)", "range(max_length - 1)"),
+       ("torch.stack(written, dim=1)", "torch.stack(written, dim=1)[:, 1:]"))
+change(_plain, "fifty_words", "max_length is ignored: up to 50 words are written", "edge",
+       ("for _ in range(max_length):", "while not ended.all() and len(written) < 50:"),
+       ("""
         if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("the result is filled up with PAD to max_length columns although all sentences ended earlier", kind="shape")
-def filled_up_to_max_length(decoder, s, max_length):
-    words, ended = _begin(s)
-    table = torch.zeros(s.shape[0], max_length, dtype=torch.long, device=s.device)
-    for t in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        table[:, t] = words
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return table
-
-
-@wrong("the last column is dropped where all its words are STOP or PAD, so that the last STOP is lost", kind="edge")
-def last_stop_dropped(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-        written.append(words)
-    return torch.stack(written, dim=1) if written else words.new_zeros(len(words), 0)
-
-
-@wrong("the last word of a sentence that has not ended by max_length is replaced by STOP", kind="edge")
-def forced_stop(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    written[-1] = torch.where(ended, written[-1], STOP)
-    return torch.stack(written, dim=1)
-
-
-@wrong("max_length + 1 words are written where no early stop comes", kind="edge")
-def one_too_many(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length + 1):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
-
-
-@wrong("at most max_length - 1 words are written (none for max_length = 1), as if START counted", kind="edge")
-def one_too_few(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = [words]
-    for _ in range(max_length - 1):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)[:, 1:]
-
-
-@wrong("max_length is ignored: up to 50 words are written", kind="edge")
-def fifty_words(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    while not ended.all() and len(written) < 50:
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-    return torch.stack(written, dim=1)
-
-
-@wrong("a table with 32 columns takes the words: a longer sentence raises", kind="edge")
-def thirty_two_columns(decoder, s, max_length):
-    words, ended = _begin(s)
-    table = torch.zeros(s.shape[0], 32, dtype=torch.long, device=s.device)
-    for t in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        table[:, t] = words
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return table[:, : t + 1]
-
-
-@wrong("writing stops when the words of a step are the same as those of the step before", kind="concept")
-def stops_at_repetition(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        before, words = words, torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all() or torch.equal(before, words):
-            break
-    return torch.stack(written, dim=1)
+            break""", ""))
+change(_plain, "thirty_two_columns", "a table with 32 columns takes the words: a longer sentence raises", "edge",
+       ("""
+        written = []
+        for _ in range(max_length):""", """
+        table = torch.zeros(s.shape[0], 32, dtype=torch.long, device=s.device)
+        for t in range(max_length):"""),
+       ("written.append(words)", "table[:, t] = words"),
+       ("return torch.stack(written, dim=1)", "return table[:, : t + 1]"))
+change(_plain, "stops_at_repetition",
+       "writing stops when the words of a step are the same as those of the step before", "concept",
+       ("words = torch.where", "before, words = words, torch.where"),
+       ("ended.all()", "ended.all() or torch.equal(before, words)"))
 
 
 # -------------------- wrong: what is fed, what is returned
@@ -598,25 +348,18 @@ def _write(decoder, s, max_length, choose=lambda logits: logits.argmax(dim=-1), 
     return written
 
 
-@wrong("PAD is fed first instead of START", kind="concept")
-def begins_with_pad(decoder, s, max_length):
-    return torch.stack(_write(decoder, s, max_length, first=PAD), dim=1)
+# Right, and not registered: answers below are changes of it.
+def _stacked(decoder, s, max_length):
+    return torch.stack(_write(decoder, s, max_length), dim=1)
 
 
-@wrong("only the first sentence begins with START, the others with PAD", kind="layout")
-def one_start_for_all(decoder, s, max_length):
-    words = torch.zeros(s.shape[0], dtype=torch.long, device=s.device)
-    words[:1] = START
-    ended = words == STOP
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+change(_stacked, "begins_with_pad", "PAD is fed first instead of START", "concept",
+       ("_write(decoder, s, max_length)", "_write(decoder, s, max_length, first=PAD)"))
+change(_plain, "one_start_for_all", "only the first sentence begins with START, the others with PAD", "layout",
+       ("words, ended = _begin(s)", """
+        words = torch.zeros(s.shape[0], dtype=torch.long, device=s.device)
+        words[:1] = START
+        ended = words == STOP"""))
 
 
 @wrong("START is fed at every step instead of the words just written", kind="concept")
@@ -653,13 +396,8 @@ def residual_states(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, ask=ask), dim=1)
 
 
-@wrong("the states are rounded to bfloat16 between the steps", kind="numerics")
-def coarse_states(decoder, s, max_length):
-    def ask(words, s):
-        logits, new = decoder(words, s)
-        return logits, new.bfloat16().to(new.dtype)
-
-    return torch.stack(_write(decoder, s, max_length, ask=ask), dim=1)
+change(residual_states, "coarse_states", "the states are rounded to bfloat16 between the steps", "numerics",
+       ("s + new", "new.bfloat16().to(new.dtype)"))
 
 
 @wrong("the words are fed as a column [B, 1] instead of [B]", kind="shape")
@@ -671,13 +409,9 @@ def fed_as_a_column(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, ask=ask), dim=1)
 
 
-@wrong("the states are fed with an axis for layers in front, [1, B, D_H] instead of [B, D_H]", kind="shape")
-def states_with_layers(decoder, s, max_length):
-    def ask(words, s):
-        logits, new = decoder(words, s[None])
-        return logits.reshape(len(words), -1), new.reshape(s.shape)
-
-    return torch.stack(_write(decoder, s, max_length, ask=ask), dim=1)
+change(fed_as_a_column, "states_with_layers",
+       "the states are fed with an axis for layers in front, [1, B, D_H] instead of [B, D_H]", "shape",
+       ("words[:, None], s", "words, s[None]"))
 
 
 @wrong(
@@ -707,9 +441,8 @@ def in_order_of_ending(decoder, s, max_length):
     return words[lengths.argsort(stable=True)]
 
 
-@wrong("START is returned in front of the words", kind="interface")
-def start_returned(decoder, s, max_length):
-    return torch.stack([_begin(s)[0], *_write(decoder, s, max_length)], dim=1)
+change(_stacked, "start_returned", "START is returned in front of the words", "interface",
+       ("_write(decoder, s, max_length)", "[_begin(s)[0], *_write(decoder, s, max_length)]"))
 
 
 @wrong("the first word of each sentence is cut off, as if it were the START", kind="edge")
@@ -717,9 +450,8 @@ def first_word_cut(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length), dim=1)[:, 1:]
 
 
-@wrong("the words come back as [L, B]: the steps are stacked along the first axis", kind="shape")
-def steps_first(decoder, s, max_length):
-    return torch.stack(_write(decoder, s, max_length), dim=0)
+change(_stacked, "steps_first", "the words come back as [L, B]: the steps are stacked along the first axis", "shape",
+       ("dim=1", "dim=0"))
 
 
 @wrong("the steps are joined end to end into one axis, [L·B]", kind="shape")
@@ -755,34 +487,17 @@ def short_integers(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length), dim=1).int()
 
 
-@wrong("the words come back as float numbers, in the type of the states", kind="interface")
-def float_words(decoder, s, max_length):
-    return torch.stack(_write(decoder, s, max_length), dim=1).to(s.dtype)
-
-
-@wrong(
-    "the first words and the booleans are made on the CPU: states on another device raise, or the words come "
-    "back there",
-    kind="interface",
-)
-def on_the_cpu(decoder, s, max_length):
-    words = torch.full((s.shape[0],), START)
-    ended = torch.zeros(s.shape[0], dtype=torch.bool)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, torch.zeros_like(words), logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+change(short_integers, "float_words", "the words come back as float numbers, in the type of the states", "interface",
+       (".int()", ".to(s.dtype)"))
+change(by_where, "on_the_cpu", "the first words and the booleans are made on the CPU: states on another device raise, "
+       "or the words come back there", "interface",
+       ("START, dtype=torch.long, device=s.device", "START"), ("dtype=torch.bool, device=s.device", "dtype=torch.bool"),
+       ("PAD", "torch.zeros_like(words)"))
 
 
 # -------------------- wrong: choosing
-@wrong("the least likely word is taken (argmin)", kind="concept")
-def least_likely(decoder, s, max_length):
-    return torch.stack(_write(decoder, s, max_length, lambda logits: logits.argmin(dim=-1)), dim=1)
+change(_stacked, "least_likely", "the least likely word is taken (argmin)", "concept",
+       ("_write(decoder, s, max_length)", "_write(decoder, s, max_length, lambda logits: logits.argmin(dim=-1))"))
 
 
 @wrong("the second likeliest word is taken", kind="concept")
@@ -844,13 +559,10 @@ def summed_logits(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, choose), dim=1)
 
 
-@wrong(
-    "the choice is made from exp(logits) without subtracting a maximum: logits above 88 (709 in double) are "
-    "inf and tie",
-    kind="numerics",
-)
-def by_exponentials(decoder, s, max_length):
-    return torch.stack(_write(decoder, s, max_length, lambda logits: logits.exp().argmax(dim=-1)), dim=1)
+change(_stacked, "by_exponentials", "the choice is made from exp(logits) without subtracting a maximum: logits above "
+       "88 (709 in double) are inf and tie", "numerics",
+       ("_write(decoder, s, max_length)",
+        "_write(decoder, s, max_length, lambda logits: logits.exp().argmax(dim=-1))"))
 
 
 @wrong("the choice is made from sigmoids of the logits, which are all 1 for large ones, and tie", kind="numerics")
@@ -863,9 +575,8 @@ def by_single_precision(decoder, s, max_length):
     return torch.stack(_write(decoder, s, max_length, lambda logits: logits.float().argmax(dim=-1)), dim=1)
 
 
-@wrong("logits are rounded to whole numbers before the choice", kind="numerics")
-def by_whole_numbers(decoder, s, max_length):
-    return torch.stack(_write(decoder, s, max_length, lambda logits: logits.round().argmax(dim=-1)), dim=1)
+change(by_single_precision, "by_whole_numbers", "logits are rounded to whole numbers before the choice", "numerics",
+       (".float", ".round"))
 
 
 @wrong("logits are held between -30 and 30 before the choice: larger ones tie", kind="numerics")
@@ -874,19 +585,9 @@ def held_within_thirty(decoder, s, max_length):
 
 
 # -------------------- wrong: layout, other manners
-@wrong("the number of sentences is taken from the wrong axis of s (D_H): only square states work", kind="shape")
-def width_for_batch(decoder, s, max_length):
-    words = torch.full((s.shape[-1],), START, dtype=torch.long, device=s.device)
-    ended = torch.zeros(s.shape[-1], dtype=torch.bool, device=s.device)
-    written = []
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+change(by_where, "width_for_batch",
+       "the number of sentences is taken from the wrong axis of s (D_H): only square states work", "shape",
+       ("(s.shape[0],)", "(s.shape[-1],)"), ("s.shape[0], dtype", "s.shape[-1], dtype"))
 
 
 @wrong("item() is called on the chosen words, so only a batch of one sentence works", kind="layout")
@@ -907,20 +608,12 @@ def flat_view(decoder, s, max_length):
     return torch.stack(_write(decoder, s.view(B * D_H).view(B, D_H), max_length), dim=1)
 
 
-@wrong("the states that came in are overwritten with the new ones at each step (copy_)", kind="interface")
-def states_overwritten(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length):
+change(_plain, "states_overwritten",
+       "the states that came in are overwritten with the new ones at each step (copy_)", "interface",
+       ("logits, s = decoder(words, s)", """
         logits, new = decoder(words, s)
         with torch.no_grad():
-            s.copy_(new)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+            s.copy_(new)"""))
 
 
 @right("states of ended sentences are set to 0 in place in what the decoder gave: where it gave back the s it was called with (or a view), the input is changed")
@@ -939,21 +632,9 @@ def ended_states_zeroed(decoder, s, max_length):
     return torch.stack(written, dim=1)
 
 
-@wrong(
-    "the list of steps is a default argument and is kept from call to call: a second call returns the first "
-    "one's words too, or raises",
-    kind="interface",
-)
-def kept_between_calls(decoder, s, max_length, written=[]):
-    words, ended = _begin(s)
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, PAD, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+change(_plain, "kept_between_calls", "the list of steps is a default argument and is kept from call to call: a second "
+       "call returns the first one's words too, or raises", "interface",
+       ("s, max_length", "s, max_length, written=[]"), ("written = []", ""))
 
 
 @right("the states are called state, so a call with s= raises")
@@ -961,25 +642,15 @@ def other_names(decoder, state, max_length):
     return torch.stack(_write(decoder, state, max_length), dim=1)
 
 
-@wrong("the decoder is called .eval(), which not every callable has: a plain function raises", kind="interface")
-def calls_eval(decoder, s, max_length):
-    decoder.eval()
-    return torch.stack(_write(decoder, s, max_length), dim=1)
+change(_stacked, "calls_eval",
+       "the decoder is called .eval(), which not every callable has: a plain function raises", "interface",
+       before("return", "decoder.eval()"))
 
 
 # -------------------- wrong: two mistakes
-@wrong("ended sentences are filled up with STOP, and START is returned in front", kind="concept")
-def filled_with_stop_and_start(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = [words]
-    for _ in range(max_length):
-        logits, s = decoder(words, s)
-        words = torch.where(ended, STOP, logits.argmax(dim=-1))
-        written.append(words)
-        ended = ended | (words == STOP)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+change(_plain, "filled_with_stop_and_start",
+       "ended sentences are filled up with STOP, and START is returned in front", "concept",
+       ("written = []", "written = [words]"), ("PAD", "STOP"))
 
 
 @wrong("writing stops as soon as any sentence has ended, and the result is [L, B]", kind="concept")
@@ -1010,19 +681,14 @@ def neither_stop_nor_pad(decoder, s, max_length):
     return torch.stack(written, dim=1)
 
 
-@wrong("the STOP is replaced by PAD, and max_length + 1 words may be written", kind="concept")
-def stop_lost_and_one_too_many(decoder, s, max_length):
-    words, ended = _begin(s)
-    written = []
-    for _ in range(max_length + 1):
-        logits, s = decoder(words, s)
+change(_plain, "stop_lost_and_one_too_many",
+       "the STOP is replaced by PAD, and max_length + 1 words may be written", "concept",
+       ("range(max_length)", "range(max_length + 1)"),
+       ("words = torch.where(ended, PAD, logits.argmax(dim=-1))", """
         words = logits.argmax(dim=-1)
         ended = ended | (words == STOP)
-        words = torch.where(ended, PAD, words)
-        written.append(words)
-        if ended.all():
-            break
-    return torch.stack(written, dim=1)
+        words = torch.where(ended, PAD, words)"""),
+       ("ended = ended | (words == STOP)", ""))
 
 
 @wrong("the words are int32, and the result is filled up with PAD to max_length columns", kind="interface")

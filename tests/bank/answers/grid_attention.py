@@ -4,7 +4,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 
 def _cells(G):
@@ -155,11 +155,9 @@ def softmax_in_each_row(s, G, W, U, v):
     return (G * a[:, None]).sum((2, 3)), a
 
 
-@wrong("the softmax runs over the rows of each column, so each column of the map sums to 1 and not the whole map",
-       kind="concept")
-def softmax_in_each_column(s, G, W, U, v):
-    a = _scores(s, G, W, U, v).unflatten(-1, G.shape[2:]).softmax(dim=-2)
-    return (G * a[:, None]).sum((2, 3)), a
+change(softmax_in_each_row, "softmax_in_each_column", "the softmax runs over the rows of each column, so each column "
+       "of the map sums to 1 and not the whole map", "concept",
+       ("dim=-1", "dim=-2"))
 
 
 @wrong("the weights are a softmax over the columns followed by a second softmax over the rows of its result, not one"
@@ -180,41 +178,27 @@ def softmax_over_everything(s, G, W, U, v):
     return _both(e.flatten().softmax(0).reshape(e.shape), G)
 
 
-@wrong("the tanh is missing: the scores are (s W + g U) v", kind="concept")
-def without_tanh(s, G, W, U, v):
-    return _both(((s @ W)[:, None] + _cells(G) @ U).matmul(v).softmax(-1), G)
+# Right, and not registered: answers below are changes of it.
+def _plain(s, G, W, U, v):
+    return _both(_scores(s, G, W, U, v).softmax(-1), G)
 
 
-@wrong("a sigmoid stands where the tanh should be", kind="concept")
-def sigmoid_for_tanh(s, G, W, U, v):
-    return _both(torch.sigmoid((s @ W)[:, None] + _cells(G) @ U).matmul(v).softmax(-1), G)
-
-
-@wrong("the tanh is taken of s W and of g U one by one and the two are added, instead of the tanh of the sum",
-       kind="concept")
-def tanh_of_each_part(s, G, W, U, v):
-    return _both((torch.tanh(s @ W)[:, None] + torch.tanh(_cells(G) @ U)).matmul(v).softmax(-1), G)
-
-
-@wrong("v is inside the tanh: the scores are tanh((s W + g U) v)", kind="concept")
-def v_inside_the_tanh(s, G, W, U, v):
-    return _both(torch.tanh(((s @ W)[:, None] + _cells(G) @ U) @ v).softmax(-1), G)
-
-
-@wrong("s W and g U are multiplied inside the tanh, not added", kind="concept")
-def product_for_sum(s, G, W, U, v):
-    return _both(torch.tanh((s @ W)[:, None] * (_cells(G) @ U)).matmul(v).softmax(-1), G)
-
-
-@wrong("the cells' projection is subtracted: tanh(s W - g U) v", kind="concept")
-def difference_for_sum(s, G, W, U, v):
-    return _both(torch.tanh((s @ W)[:, None] - _cells(G) @ U).matmul(v).softmax(-1), G)
-
-
-@wrong("the state takes no part in the scores, which are tanh(g U) v", kind="concept")
-def blind_to_the_state(s, G, W, U, v):
-    e = torch.tanh(_cells(G) @ U) @ v + 0 * (s @ W).sum(-1, keepdim=True)
-    return _both(e.softmax(-1), G)
+change(_plain, "without_tanh", "the tanh is missing: the scores are (s W + g U) v", "concept",
+       ("_scores(s, G, W, U, v)", "((s @ W)[:, None] + _cells(G) @ U).matmul(v)"))
+change(_plain, "sigmoid_for_tanh", "a sigmoid stands where the tanh should be", "concept",
+       ("_scores(s, G, W, U, v)", "torch.sigmoid((s @ W)[:, None] + _cells(G) @ U).matmul(v)"))
+change(_plain, "tanh_of_each_part", "the tanh is taken of s W and of g U one by one and the two are added, instead of "
+       "the tanh of the sum", "concept",
+       ("_scores(s, G, W, U, v)", "(torch.tanh(s @ W)[:, None] + torch.tanh(_cells(G) @ U)).matmul(v)"))
+change(_plain, "v_inside_the_tanh", "v is inside the tanh: the scores are tanh((s W + g U) v)", "concept",
+       ("_scores(s, G, W, U, v)", "torch.tanh(((s @ W)[:, None] + _cells(G) @ U) @ v)"))
+change(_plain, "product_for_sum", "s W and g U are multiplied inside the tanh, not added", "concept",
+       ("_scores(s, G, W, U, v)", "torch.tanh((s @ W)[:, None] * (_cells(G) @ U)).matmul(v)"))
+change(_plain, "difference_for_sum", "the cells' projection is subtracted: tanh(s W - g U) v", "concept",
+       ("_scores(s, G, W, U, v)", "torch.tanh((s @ W)[:, None] - _cells(G) @ U).matmul(v)"))
+change(_plain, "blind_to_the_state", "the state takes no part in the scores, which are tanh(g U) v", "concept",
+       before("return", "e = torch.tanh(_cells(G) @ U) @ v + 0 * (s @ W).sum(-1, keepdim=True)"),
+       ("_scores(s, G, W, U, v)", "e"))
 
 
 @wrong("the scores are divided by the root of D_A before the softmax; additive scores are not scaled", kind="concept")
@@ -233,21 +217,18 @@ def context_divided_again(s, G, W, U, v):
     return (G * a[:, None]).mean((2, 3)), a
 
 
-@wrong("the context goes through a tanh before it is given back", kind="concept")
-def tanh_of_the_context(s, G, W, U, v):
+# Right, and not registered: answers below are changes of it.
+def _unpacked(s, G, W, U, v):
     c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return c.tanh(), a
+    return c, a
 
 
-@wrong("the plain mean of the cells is added to the context", kind="concept")
-def mean_added(s, G, W, U, v):
-    c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return c + G.mean((2, 3)), a
-
-
-@wrong("cells are scaled to length 1 before they are scored", kind="concept")
-def unit_cells(s, G, W, U, v):
-    return _both(_scores(s, G / G.square().sum(1, keepdim=True).add(1e-12).sqrt(), W, U, v).softmax(-1), G)
+change(_unpacked, "tanh_of_the_context", "the context goes through a tanh before it is given back", "concept",
+       ("return c", "return c.tanh()"))
+change(_unpacked, "mean_added", "the plain mean of the cells is added to the context", "concept",
+       ("return c", "return c + G.mean((2, 3))"))
+change(_plain, "unit_cells", "cells are scaled to length 1 before they are scored", "concept",
+       ("_scores(s, G, W, U, v)", "_scores(s, G / G.square().sum(1, keepdim=True).add(1e-12).sqrt(), W, U, v)"))
 
 
 @wrong("the second result holds the scores, not the weights", kind="concept")
@@ -279,17 +260,12 @@ def scaled_and_averaged(s, G, W, U, v):
     return (a[..., None] * _cells(G)).mean(1), a.unflatten(-1, G.shape[2:])
 
 
-@wrong("two mistakes: a relu in the place of the tanh, and the two results in the opposite order", kind="concept")
-def relu_and_swapped_results(s, G, W, U, v):
-    c, a = _both(F.relu((s @ W)[:, None] + _cells(G) @ U).matmul(v).softmax(-1), G)
-    return a, c
-
-
-@wrong("two mistakes: the scores are negated, and the map of weights comes back with rows and columns exchanged",
-       kind="concept")
-def negated_and_transposed(s, G, W, U, v):
-    c, a = _both((-_scores(s, G, W, U, v)).softmax(-1), G)
-    return c, a.mT
+change(_unpacked, "relu_and_swapped_results",
+       "two mistakes: a relu in the place of the tanh, and the two results in the opposite order", "concept",
+       ("_scores(s, G, W, U, v)", "F.relu((s @ W)[:, None] + _cells(G) @ U).matmul(v)"), ("return c, a", "return a, c"))
+change(_unpacked, "negated_and_transposed", "two mistakes: the scores are negated, and the map of weights comes back "
+       "with rows and columns exchanged", "concept",
+       ("_scores(s, G, W, U, v)", "(-_scores(s, G, W, U, v))"), ("return c, a", "return c, a.mT"))
 
 
 # ---------------------------------------------------------------------------------------------------------------- shape
@@ -310,10 +286,8 @@ def column_order(s, G, W, U, v):
     return c, a.reshape(G.shape[0], *G.shape[2:])
 
 
-@wrong("the map of weights comes back as [B, W, H], rows and columns exchanged", kind="shape")
-def transposed_map(s, G, W, U, v):
-    c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return c, a.transpose(1, 2)
+change(_unpacked, "transposed_map", "the map of weights comes back as [B, W, H], rows and columns exchanged", "shape",
+       ("return c, a", "return c, a.transpose(1, 2)"))
 
 
 @wrong("the weights come back flat, [B, H*W], not as a map", kind="shape")
@@ -322,17 +296,12 @@ def flat_weights(s, G, W, U, v):
     return _mix(a, G), a
 
 
-@wrong("the context is mixed from the projected cells g U and has width D_A, not from the cells themselves",
-       kind="shape")
-def mixes_projected_cells(s, G, W, U, v):
-    a = _scores(s, G, W, U, v).softmax(-1)
-    return (a[:, None] @ (_cells(G) @ U))[:, 0], a.unflatten(-1, G.shape[2:])
-
-
-@wrong("the map of weights keeps an axis of size 1 for the channels: [B, 1, H, W]", kind="shape")
-def map_with_a_channel(s, G, W, U, v):
-    c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return c, a[:, None]
+change(flat_weights, "mixes_projected_cells",
+       "the context is mixed from the projected cells g U and has width D_A, not from the cells themselves", "shape",
+       ("return _mix(a, G), a", "return (a[:, None] @ (_cells(G) @ U))[:, 0], a.unflatten(-1, G.shape[2:])"))
+change(_unpacked, "map_with_a_channel",
+       "the map of weights keeps an axis of size 1 for the channels: [B, 1, H, W]", "shape",
+       ("return c, a", "return c, a[:, None]"))
 
 
 @wrong("the map is taken to be square, with the root of H*W rows and columns: fails on grids with H different from W",
@@ -370,12 +339,9 @@ def maximum_of_each_row(s, G, W, U, v):
     return (G * a[:, None]).sum((2, 3)), a
 
 
-@wrong("the smallest score is subtracted in the place of the largest, so exp overflows where scores are some hundreds"
-       " apart", kind="numerics")
-def minimum_for_maximum(s, G, W, U, v):
-    e = _scores(s, G, W, U, v)
-    p = (e - e.amin(-1, keepdim=True)).exp()
-    return _both(p / p.sum(-1, keepdim=True), G)
+change(one_maximum_for_the_batch, "minimum_for_maximum", "the smallest score is subtracted in the place of the "
+       "largest, so exp overflows where scores are some hundreds apart", "numerics",
+       ("e.max()", "e.amin(-1, keepdim=True)"))
 
 
 @wrong("1e-4 is added to the denominator of the softmax, so the weights sum to less than 1", kind="numerics")
@@ -385,16 +351,12 @@ def eps_in_the_denominator(s, G, W, U, v):
     return _both(p / (p.sum(-1, keepdim=True) + 1e-4), G)
 
 
-@wrong("scores are clamped to [-50, 50] before the softmax: larger ones become ties, and lose their gradient",
-       kind="numerics")
-def clamped_scores(s, G, W, U, v):
-    return _both(_scores(s, G, W, U, v).clamp(-50, 50).softmax(-1), G)
-
-
-@wrong("weights below 1e-3 are raised to 1e-3, so they no longer sum to 1 and the raised ones have no gradient",
-       kind="numerics")
-def raised_weights(s, G, W, U, v):
-    return _both(_scores(s, G, W, U, v).softmax(-1).clamp(min=1e-3), G)
+change(_plain, "clamped_scores", "scores are clamped to [-50, 50] before the softmax: larger ones become ties, and "
+       "lose their gradient", "numerics",
+       (".softmax(-1)", ".clamp(-50, 50).softmax(-1)"))
+change(_plain, "raised_weights", "weights below 1e-3 are raised to 1e-3, so they no longer sum to 1 and the raised "
+       "ones have no gradient", "numerics",
+       (".softmax(-1)", ".softmax(-1).clamp(min=1e-3)"))
 
 
 @wrong("tanh is written as (exp(2x) - 1) / (exp(2x) + 1), which is inf / inf = nan for large x", kind="numerics")
@@ -403,11 +365,10 @@ def tanh_that_overflows(s, G, W, U, v):
     return _both(((p - 1) / (p + 1) @ v).softmax(-1), G)
 
 
-@wrong("tanh is written as 1 - 2 / (exp(2x) + 1): the values are right, but where exp overflows the gradient is"
-       " 0 * inf = nan", kind="gradient")
-def tanh_without_a_gradient(s, G, W, U, v):
-    h = 1 - 2 / ((2 * ((s @ W)[:, None] + _cells(G) @ U)).exp() + 1)
-    return _both((h @ v).softmax(-1), G)
+change(_plain, "tanh_without_a_gradient", "tanh is written as 1 - 2 / (exp(2x) + 1): the values are right, but where "
+       "exp overflows the gradient is 0 * inf = nan", "gradient",
+       before("return", "h = 1 - 2 / ((2 * ((s @ W)[:, None] + _cells(G) @ U)).exp() + 1)"),
+       ("_scores(s, G, W, U, v)", "(h @ v)"))
 
 
 @wrong("the weights are exp(log(softmax)): where a weight underflows to 0 the gradient becomes nan", kind="gradient")
@@ -415,17 +376,13 @@ def exp_of_log_of_softmax(s, G, W, U, v):
     return _both(_scores(s, G, W, U, v).softmax(-1).log().exp(), G)
 
 
-@wrong("the scores are computed in bfloat16 and cast back, so that float32 and float64 keep some three digits",
-       kind="numerics")
-def half_precision_scores(s, G, W, U, v):
-    e = _scores(*(t.to(torch.bfloat16) for t in (s, G, W, U, v)))
-    return _both(e.to(G.dtype).softmax(-1), G)
-
-
-@wrong("weights are rounded to three decimals, so that they do not sum to 1 exactly and have no gradient",
-       kind="numerics")
-def rounded_weights(s, G, W, U, v):
-    return _both(_scores(s, G, W, U, v).softmax(-1).round(decimals=3), G)
+change(_plain, "half_precision_scores", "the scores are computed in bfloat16 and cast back, so that float32 and "
+       "float64 keep some three digits", "numerics",
+       before("return", "e = _scores(*(t.to(torch.bfloat16) for t in (s, G, W, U, v)))"),
+       ("_scores(s, G, W, U, v)", "e.to(G.dtype)"))
+change(_plain, "rounded_weights",
+       "weights are rounded to three decimals, so that they do not sum to 1 exactly and have no gradient", "numerics",
+       (".softmax(-1)", ".softmax(-1).round(decimals=3)"))
 
 
 @wrong("if some score of the batch exceeds 80 the weights become one-hot, without gradient, not a softmax",
@@ -477,18 +434,14 @@ def squeezed_context(s, G, W, U, v):
     return (a[:, None] @ _cells(G)).squeeze(), a.unflatten(-1, G.shape[2:])
 
 
-@wrong("squeeze() without an axis on the map: with B = 1, H = 1 or W = 1 an axis is lost", kind="layout")
-def squeezed_map(s, G, W, U, v):
-    c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return c, a.squeeze()
-
-
-@wrong("if the last axis of the grid is as long as U has rows, it is taken for the channels: wrong where W equals D",
-       kind="edge")
-def guesses_the_channels(s, G, W, U, v):
-    if G.shape[-1] == U.shape[0]:
-        G = G.permute(0, 3, 1, 2)
-    return _both(_scores(s, G, W, U, v).softmax(-1), G)
+change(_unpacked, "squeezed_map",
+       "squeeze() without an axis on the map: with B = 1, H = 1 or W = 1 an axis is lost", "layout",
+       ("return c, a", "return c, a.squeeze()"))
+change(_plain, "guesses_the_channels", "if the last axis of the grid is as long as U has rows, it is taken for the "
+       "channels: wrong where W equals D", "edge",
+       before("return", """
+        if G.shape[-1] == U.shape[0]:
+            G = G.permute(0, 3, 1, 2)"""))
 
 
 @wrong("a square W is taken to be stored as [D_A, D_S] and transposed: wrong where D_S equals D_A", kind="edge")
@@ -521,28 +474,17 @@ def thirty_six_cells(s, G, W, U, v):
 # ------------------------------------------------------------------------------------------------------------- gradient
 
 
-@wrong("the weights are detached before the context is mixed, so the context gives no gradient to s, W, U and v",
-       kind="gradient")
-def detached_for_the_context(s, G, W, U, v):
-    a = _scores(s, G, W, U, v).softmax(-1)
-    return _mix(a.detach(), G), a.unflatten(-1, G.shape[2:])
-
-
-@wrong("the weights given back are detached: no gradient flows from them to any input", kind="gradient")
-def detached_weights_given_back(s, G, W, U, v):
-    c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return c, a.detach()
-
-
-@wrong("the cells are detached inside the scores, so that G gets a gradient through the mixing only",
-       kind="gradient")
-def cells_detached_in_the_scores(s, G, W, U, v):
-    return _both(_scores(s, G.detach(), W, U, v).softmax(-1), G)
-
-
-@wrong("s.data is used, so that the state gets no gradient", kind="gradient")
-def data_of_the_state(s, G, W, U, v):
-    return _both(_scores(s.data, G, W, U, v).softmax(-1), G)
+change(flat_weights, "detached_for_the_context", "the weights are detached before the context is mixed, so the context "
+       "gives no gradient to s, W, U and v", "gradient",
+       ("_mix(a, G), a", "_mix(a.detach(), G), a.unflatten(-1, G.shape[2:])"))
+change(_unpacked, "detached_weights_given_back",
+       "the weights given back are detached: no gradient flows from them to any input", "gradient",
+       ("return c, a", "return c, a.detach()"))
+change(_plain, "cells_detached_in_the_scores",
+       "the cells are detached inside the scores, so that G gets a gradient through the mixing only", "gradient",
+       ("_scores(s, G, W, U, v)", "_scores(s, G.detach(), W, U, v)"))
+change(_plain, "data_of_the_state", "s.data is used, so that the state gets no gradient", "gradient",
+       ("_scores(s, G, W, U, v)", "_scores(s.data, G, W, U, v)"))
 
 
 @wrong("each score is taken out with item() and the scores are rebuilt by torch.tensor, so that s, W, U and v get no"
@@ -592,11 +534,9 @@ def zeros_without_dtype(s, G, W, U, v):
     return c, a.unflatten(-1, G.shape[2:])
 
 
-@wrong("everything is cast to single precision and given back so: float64 and bfloat16 inputs give float32 results",
-       kind="interface")
-def always_single(s, G, W, U, v):
-    s, G, W, U, v = (t.float() for t in (s, G, W, U, v))
-    return _both(_scores(s, G, W, U, v).softmax(-1), G)
+change(_plain, "always_single", "everything is cast to single precision and given back so: float64 and bfloat16 inputs "
+       "give float32 results", "interface",
+       before("return", "s, G, W, U, v = (t.float() for t in (s, G, W, U, v))"))
 
 
 @wrong("the zeros to which cells are added are made on the CPU whatever the inputs' device, so it raises on a GPU",
@@ -627,15 +567,10 @@ def overwrites_w(s, G, W, U, v):
     return (a[:, None] @ X)[:, 0], a.reshape(B, H, W)
 
 
-@wrong("only the context is given back, without the weights", kind="interface")
-def context_alone(s, G, W, U, v):
-    return _mix(_scores(s, G, W, U, v).softmax(-1), G)
-
-
-@wrong("the weights come first and the context second", kind="interface")
-def weights_first(s, G, W, U, v):
-    c, a = _both(_scores(s, G, W, U, v).softmax(-1), G)
-    return a, c
+change(_plain, "context_alone", "only the context is given back, without the weights", "interface",
+       ("_both", "_mix"))
+change(_unpacked, "weights_first", "the weights come first and the context second", "interface",
+       ("return c, a", "return a, c"))
 
 
 @wrong("a tenth of the weights is dropped at random and the rest scaled up, as by dropout in training",
@@ -648,16 +583,12 @@ def dropout_on_the_weights(s, G, W, U, v):
     return _both(a * keep / 0.9, G)
 
 
-@wrong("an image's state is replaced by the mean of all states of the batch, so that images influence each other",
-       kind="concept")
-def mean_state_of_the_batch(s, G, W, U, v):
-    return _both(_scores(s.mean(0, keepdim=True).expand_as(s), G, W, U, v).softmax(-1), G)
-
-
-@wrong("the weights are moved on by one cell against the cells that were scored (torch.roll), in map and mixture",
-       kind="concept")
-def weights_of_the_neighbour(s, G, W, U, v):
-    return _both(_scores(s, G, W, U, v).softmax(-1).roll(1, dims=-1), G)
+change(_plain, "mean_state_of_the_batch", "an image's state is replaced by the mean of all states of the batch, so "
+       "that images influence each other", "concept",
+       ("_scores(s, G, W, U, v)", "_scores(s.mean(0, keepdim=True).expand_as(s), G, W, U, v)"))
+change(_plain, "weights_of_the_neighbour", "the weights are moved on by one cell against the cells that were scored "
+       "(torch.roll), in map and mixture", "concept",
+       (".softmax(-1)", ".softmax(-1).roll(1, dims=-1)"))
 
 
 @wrong("the last cell is left out of the softmax and gets weight 0, unless it is the only one", kind="concept")
@@ -668,10 +599,9 @@ def last_cell_left_out(s, G, W, U, v):
     return _both(F.pad(e[:, :-1].softmax(-1), (0, 1)), G)
 
 
-@left_open("the softmax is taken in single precision and cast back, so that in double only some six digits are right",
-       kind="numerics")
-def single_precision_softmax(s, G, W, U, v):
-    return _both(_scores(s, G, W, U, v).float().softmax(-1).to(G.dtype), G)
+change(_plain, "single_precision_softmax", "the softmax is taken in single precision and cast back, so that in double "
+       "only some six digits are right", "numerics",
+       (".softmax(-1)", ".float().softmax(-1).to(G.dtype)"), verdict="open")
 
 
 class _DiagonalSoftmax(torch.autograd.Function):
@@ -687,7 +617,6 @@ class _DiagonalSoftmax(torch.autograd.Function):
         return grad * a * (1 - a)
 
 
-@wrong("a softmax with a backward of its own that keeps only the diagonal of the Jacobian, a (1 - a): values right,"
-       " gradients to s, W, U, v and through the scores wrong", kind="gradient")
-def diagonal_backward(s, G, W, U, v):
-    return _both(_DiagonalSoftmax.apply(_scores(s, G, W, U, v)), G)
+change(_plain, "diagonal_backward", "a softmax with a backward of its own that keeps only the diagonal of the "
+       "Jacobian, a (1 - a): values right, gradients to s, W, U, v and through the scores wrong", "gradient",
+       ("_scores(s, G, W, U, v).softmax(-1)", "_DiagonalSoftmax.apply(_scores(s, G, W, U, v))"))

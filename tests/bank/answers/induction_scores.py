@@ -7,7 +7,7 @@ from collections import defaultdict
 import numpy as np
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -208,13 +208,18 @@ def _scores(A, tokens):
     return _mean_at(A, last >= 0, last + 1)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(A, tokens):
+    last = _last(tokens)
+    return _mean_at(A, last >= 0, last + 1)
+
+
 # ---------------------------------------------------------------- wrong: where is looked
 
 
-@wrong("the weight on j, the token's last place, is taken instead of the one after it, j + 1", kind="concept")
-def looks_at_j(A, tokens):
-    last = _last(tokens)
-    return _mean_at(A, last >= 0, last)
+change(_plain, "looks_at_j",
+       "the weight on j, the token's last place, is taken instead of the one after it, j + 1", "concept",
+       ("last + 1", "last"))
 
 
 @wrong("the first earlier place is taken instead of the last (argmax of the comparison)", kind="concept")
@@ -255,10 +260,9 @@ def itself_included(A, tokens):
     return _mean_at(A, _last(tokens) >= 0, (place + 1).clamp(max=N - 1).expand(len(tokens), N))
 
 
-@wrong("looks at the token before the last place, j − 1 (position 0 where j is 0), instead of j + 1", kind="concept")
-def looks_before(A, tokens):
-    last = _last(tokens)
-    return _mean_at(A, last >= 0, (last - 1).clamp(min=0))
+change(_plain, "looks_before",
+       "looks at the token before the last place, j − 1 (position 0 where j is 0), instead of j + 1", "concept",
+       ("last + 1", "(last - 1).clamp(min=0)"))
 
 
 @wrong("the score of a head of the previous token: the weight on n − 1 where the token occurred before", kind="concept")
@@ -267,9 +271,14 @@ def previous_token_head(A, tokens):
     return _mean_at(A, _last(tokens) >= 0, (place - 1).clamp(min=0))
 
 
-@wrong("rows and columns of A are swapped: A[b, h, j + 1, n] is read", kind="concept")
-def rows_and_columns_swapped(A, tokens):
-    return _scores(A.transpose(-2, -1), tokens)
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(A, tokens):
+    return _scores(A, tokens)
+
+
+change(_in_one_call, "rows_and_columns_swapped",
+       "rows and columns of A are swapped: A[b, h, j + 1, n] is read", "concept",
+       ("_scores(A, tokens)", "_scores(A.transpose(-2, -1), tokens)"))
 
 
 @wrong("the next place of the token is looked for instead of an earlier one", kind="concept")
@@ -287,25 +296,19 @@ def share_of_hits(A, tokens):
     return _scores(hits, tokens)
 
 
-@wrong("the weights on j and on j + 1 are both counted", kind="concept")
-def both_places(A, tokens):
-    last = _last(tokens)
-    return _mean_at(A, last >= 0, last) + _mean_at(A, last >= 0, last + 1)
-
-
-@wrong("position n looks for the token before it: where n − 1's token stood last, instead of n's own", kind="concept")
-def token_before_is_matched(A, tokens):
-    last = F.pad(_last(tokens)[:, :-1], (1, 0), value=-1)
-    return _mean_at(A, last >= 0, last + 1)
+change(_plain, "both_places", "the weights on j and on j + 1 are both counted", "concept",
+       ("_mean_at(A, last >= 0, last + 1)", "_mean_at(A, last >= 0, last) + _mean_at(A, last >= 0, last + 1)"))
+change(_plain, "token_before_is_matched",
+       "position n looks for the token before it: where n − 1's token stood last, instead of n's own", "concept",
+       ("_last(tokens)", "F.pad(_last(tokens)[:, :-1], (1, 0), value=-1)"))
 
 
 # ---------------------------------------------------------------- wrong: which positions count
 
 
-@wrong("positions whose token did not occur before count too: with j = −1 they look at position 0", kind="concept")
-def new_tokens_look_at_zero(A, tokens):
-    last = _last(tokens)
-    return _mean_at(A, torch.ones_like(last, dtype=torch.bool), last + 1)
+change(_plain, "new_tokens_look_at_zero",
+       "positions whose token did not occur before count too: with j = −1 they look at position 0", "concept",
+       ("last >= 0", "torch.ones_like(last, dtype=torch.bool)"))
 
 
 @wrong("the sum is divided by all B N positions instead of those whose token occurred before", kind="concept")
@@ -314,9 +317,8 @@ def divided_by_all_positions(A, tokens):
     return _scores(A, tokens) * (last >= 0).to(A.dtype).mean()
 
 
-@wrong("the sum is not divided at all", kind="concept")
-def sum_without_mean(A, tokens):
-    return _scores(A, tokens) * (_last(tokens) >= 0).sum()
+change(_in_one_call, "sum_without_mean", "the sum is not divided at all", "concept",
+       ("_scores(A, tokens)", "_scores(A, tokens) * (_last(tokens) >= 0).sum()"))
 
 
 @wrong(
@@ -342,17 +344,13 @@ def seen_in_other_lines(A, tokens):
     return torch.stack(taken).mean(0) if taken else A.new_zeros(A.shape[1])
 
 
-@wrong("a token that occurred directly before, j + 1 = n, does not count", kind="edge")
-def direct_repetitions_left_out(A, tokens):
-    last = _last(tokens)
-    place = torch.arange(tokens.shape[1], device=A.device)
-    return _mean_at(A, (last >= 0) & (last + 1 != place), last + 1)
-
-
-@wrong("0 stands for nowhere before: positions whose token stood last at position 0 are left out", kind="edge")
-def zero_means_nowhere(A, tokens):
-    last = _last(tokens)
-    return _mean_at(A, last > 0, last + 1)
+change(_plain, "direct_repetitions_left_out",
+       "a token that occurred directly before, j + 1 = n, does not count", "edge",
+       before("return", "place = torch.arange(tokens.shape[1], device=A.device)"),
+       ("last >= 0", "(last >= 0) & (last + 1 != place)"))
+change(_plain, "zero_means_nowhere",
+       "0 stands for nowhere before: positions whose token stood last at position 0 are left out", "edge",
+       ("last >= 0", "last > 0"))
 
 
 @wrong("only the second occurrence of each token counts, not the third and later ones", kind="edge")
@@ -383,17 +381,11 @@ def dictionary_filled_before(A, tokens):
     return torch.stack(taken).mean(0) if taken else A.new_zeros(A.shape[1])
 
 
-@wrong("the last position of each line is left out, since no token follows it", kind="edge")
-def last_position_left_out(A, tokens):
-    last = _last(tokens)
-    last[:, -1] = -1
-    return _mean_at(A, last >= 0, last + 1)
-
-
-@wrong("tokens with the number 0 are taken for padding and left out", kind="edge")
-def zero_is_padding(A, tokens):
-    last = _last(tokens)
-    return _mean_at(A, (last >= 0) & (tokens != 0), last + 1)
+change(_plain, "last_position_left_out",
+       "the last position of each line is left out, since no token follows it", "edge",
+       before("return", "last[:, -1] = -1"))
+change(_plain, "zero_is_padding", "tokens with the number 0 are taken for padding and left out", "edge",
+       ("last >= 0", "(last >= 0) & (tokens != 0)"))
 
 
 @wrong("positions at which the head puts no weight on j + 1 are left out of its mean", kind="edge")
@@ -411,16 +403,11 @@ def stops_at_a_line_without(A, tokens):
     return _scores(A[read], tokens[read])
 
 
-@wrong("only the first line of the batch is measured", kind="concept")
-def first_line_only(A, tokens):
-    return _scores(A[:1], tokens[:1])
-
-
-@wrong("only the nearest 64 earlier positions are searched", kind="edge")
-def window_of_64(A, tokens):
-    last = _last(tokens)
-    place = torch.arange(tokens.shape[1], device=A.device)
-    return _mean_at(A, (last >= 0) & (place - last <= 64), last + 1)
+change(_in_one_call, "first_line_only", "only the first line of the batch is measured", "concept",
+       ("_scores(A, tokens)", "_scores(A[:1], tokens[:1])"))
+change(_plain, "window_of_64", "only the nearest 64 earlier positions are searched", "edge",
+       before("return", "place = torch.arange(tokens.shape[1], device=A.device)"),
+       ("last >= 0", "(last >= 0) & (place - last <= 64)"))
 
 
 # ---------------------------------------------------------------- wrong: no repetition, sizes
@@ -455,14 +442,10 @@ def score_for_each_line(A, tokens):
     return torch.stack([_scores(A[b : b + 1], tokens[b : b + 1]) for b in range(len(A))])
 
 
-@wrong("the mean runs over the heads too: a single number", kind="shape")
-def mean_over_heads(A, tokens):
-    return _scores(A, tokens).mean()
-
-
-@wrong("squeeze(): with a single head the score has no axis", kind="shape")
-def squeezed(A, tokens):
-    return _scores(A, tokens).squeeze()
+change(_in_one_call, "mean_over_heads", "the mean runs over the heads too: a single number", "shape",
+       ("_scores(A, tokens)", "_scores(A, tokens).mean()"))
+change(_in_one_call, "squeezed", "squeeze(): with a single head the score has no axis", "shape",
+       ("_scores(A, tokens)", "_scores(A, tokens).squeeze()"))
 
 
 @wrong("the axes of lines and heads are swapped in A: fails or measures other heads where B = H", kind="shape")
@@ -491,9 +474,8 @@ def epsilon_in_the_count(A, tokens):
     return _scores(A, tokens) * count / (count + 1e-3)
 
 
-@wrong("weights below 0.01 are cut off to 0", kind="numerics")
-def small_weights_cut_off(A, tokens):
-    return _scores(F.threshold(A, 0.01, 0.0), tokens)
+change(_in_one_call, "small_weights_cut_off", "weights below 0.01 are cut off to 0", "numerics",
+       ("_scores(A, tokens)", "_scores(F.threshold(A, 0.01, 0.0), tokens)"))
 
 
 @wrong("tokens are compared as float32: numbers beyond 2^24 that differ by little are taken for equal", kind="numerics")
@@ -518,9 +500,8 @@ def always_float32(A, tokens):
     return scores
 
 
-@wrong("scores are rounded to four decimals", kind="numerics")
-def rounded(A, tokens):
-    return _scores(A, tokens).double().round(decimals=4).to(A.dtype)
+change(_in_one_call, "rounded", "scores are rounded to four decimals", "numerics",
+       ("_scores(A, tokens)", "_scores(A, tokens).double().round(decimals=4).to(A.dtype)"))
 
 
 # ---------------------------------------------------------------- wrong: layouts, types, state
@@ -562,14 +543,10 @@ def on_the_cpu(A, tokens):
     return scores
 
 
-@wrong("a list of Python's numbers comes back instead of a tensor", kind="interface")
-def list_of_numbers(A, tokens):
-    return _scores(A, tokens).tolist()
-
-
-@wrong("scores and the number of positions come back as a pair", kind="interface")
-def with_the_number(A, tokens):
-    return _scores(A, tokens), (_last(tokens) >= 0).sum()
+change(_in_one_call, "list_of_numbers", "a list of Python's numbers comes back instead of a tensor", "interface",
+       ("_scores(A, tokens)", "_scores(A, tokens).tolist()"))
+change(_in_one_call, "with_the_number", "scores and the number of positions come back as a pair", "interface",
+       ("_scores(A, tokens)", "_scores(A, tokens), (_last(tokens) >= 0).sum()"))
 
 
 @wrong("the scores are printed, head by head, and None comes back", kind="interface")

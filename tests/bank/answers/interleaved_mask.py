@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -133,22 +133,19 @@ def _parts(pictures, lengths):
     return causal, same, rows == 0, columns > 0, of_last, (places < lengths[:, None])[:, None]
 
 
-@wrong("the vectors of a picture see only what stands before them: the mask is causal everywhere", kind="concept")
-def causal_everywhere(pictures, lengths, last_only):
+# Right, and not registered: answers below are changes of it.
+def _plain(pictures, lengths, last_only):
     causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = causal & real
+    mask = (causal | same) & real
     return mask & ~(text & shown & ~of_last) if last_only else mask
 
 
-
-
-@wrong("the vectors of all pictures see each other in both directions, not those of one picture only", kind="concept")
-def pictures_see_each_other(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | (~text & shown)) & real
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
+change(_plain, "causal_everywhere",
+       "the vectors of a picture see only what stands before them: the mask is causal everywhere", "concept",
+       ("(causal | same)", "causal"))
+change(_plain, "pictures_see_each_other",
+       "the vectors of all pictures see each other in both directions, not those of one picture only", "concept",
+       ("causal | same", "causal | (~text & shown)"))
 
 
 @wrong("the mask is open everywhere from the first picture vector to the last, text between included", kind="concept")
@@ -160,125 +157,46 @@ def one_large_block(pictures, lengths, last_only):
     return mask & ~(text & shown & ~of_last) if last_only else mask
 
 
-
-
 @wrong("last_only is ignored", kind="concept")
 def last_only_ignored(pictures, lengths, last_only):
     causal, same, text, shown, of_last, real = _parts(pictures, lengths)
     return (causal | same) & real
 
 
-
-
-@wrong("last_only is turned round: earlier pictures are hidden where it is False", kind="concept")
-def last_only_turned_round(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | same) & real
-    return mask if last_only else mask & ~(text & shown & ~of_last)
-
-
-
-
-@wrong("with last_only it is the picture positions that do not see earlier pictures; text sees all", kind="concept")
-def last_only_for_pictures_alone(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | same) & real
-    return mask & ~(~text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("with last_only text sees the last picture and no text but itself", kind="concept")
-def text_sees_no_text(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | same) & real
-    itself = torch.eye(pictures.shape[1], dtype=torch.bool, device=pictures.device)
-    return mask & (~text | (shown & of_last) | itself) if last_only else mask
-
-
-
-
-@wrong("with last_only text sees the first picture only", kind="concept")
-def first_in_place_of_last(pictures, lengths, last_only):
-    causal, same, text, shown, _, real = _parts(pictures, lengths)
-    mask = (causal | same) & real
-    return mask & ~(text & (pictures > 1)[:, None, :]) if last_only else mask
-
-
-
-
-@wrong("with last_only text sees the last two pictures", kind="concept")
-def the_last_two(pictures, lengths, last_only):
-    causal, same, text, shown, _, real = _parts(pictures, lengths)
-    of_last = pictures[:, None, :] >= (pictures.cummax(1).values - 1)[:, :, None]
-    mask = (causal | same) & real
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("with last_only text sees the last vector of the last picture alone, not the whole picture", kind="concept")
-def last_vector_only(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    ends = (pictures != F.pad(pictures[:, 1:], (0, 1)))[:, None, :]
-    mask = (causal | same) & real
-    return mask & ~(text & shown & ~(of_last & ends)) if last_only else mask
-
-
-
-
-@wrong("padding is not hidden", kind="concept")
-def padding_seen(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = causal | same
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("rows of padding positions are all False too", kind="concept")
-def rows_and_columns(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | same) & real & real.transpose(1, 2)
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("the pictures are opened after padding is hidden: a picture that the length cuts is seen whole", kind="concept")
-def pictures_through_the_padding(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal & real) | same
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("the length of the first row is used for all rows of the batch", kind="concept")
-def one_length_for_all(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | same) & real[:1]
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("True and False are swapped: True marks what is forbidden", kind="concept")
-def true_is_forbidden(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal | same) & real
-    return ~(mask & ~(text & shown & ~of_last)) if last_only else ~mask
-
-
-
-
-@wrong("the triangle is the upper one: positions see themselves and what comes after", kind="concept")
-def upper_triangle(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (causal.T | same) & real
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
+change(_plain, "last_only_turned_round",
+       "last_only is turned round: earlier pictures are hidden where it is False", "concept",
+       ("return mask & ~(text & shown & ~of_last) if last_only else mask",
+        "return mask if last_only else mask & ~(text & shown & ~of_last)"))
+change(_plain, "last_only_for_pictures_alone",
+       "with last_only it is the picture positions that do not see earlier pictures; text sees all", "concept",
+       ("text & shown", "~text & shown"))
+change(_plain, "text_sees_no_text", "with last_only text sees the last picture and no text but itself", "concept",
+       before("return", "itself = torch.eye(pictures.shape[1], dtype=torch.bool, device=pictures.device)"),
+       ("~(text & shown & ~of_last)", "(~text | (shown & of_last) | itself)"))
+change(_plain, "first_in_place_of_last", "with last_only text sees the first picture only", "concept",
+       ("of_last, real", "_, real"), ("shown & ~of_last", "(pictures > 1)[:, None, :]"))
+change(_plain, "the_last_two", "with last_only text sees the last two pictures", "concept",
+       ("of_last, real", "_, real"),
+       before("mask =", "of_last = pictures[:, None, :] >= (pictures.cummax(1).values - 1)[:, :, None]"))
+change(_plain, "last_vector_only",
+       "with last_only text sees the last vector of the last picture alone, not the whole picture", "concept",
+       before("mask =", "ends = (pictures != F.pad(pictures[:, 1:], (0, 1)))[:, None, :]"),
+       ("~of_last", "~(of_last & ends)"))
+change(_plain, "padding_seen", "padding is not hidden", "concept",
+       ("(causal | same) & real", "causal | same"))
+change(_plain, "rows_and_columns", "rows of padding positions are all False too", "concept",
+       ("(causal | same) & real", "(causal | same) & real & real.transpose(1, 2)"))
+change(_plain, "pictures_through_the_padding",
+       "the pictures are opened after padding is hidden: a picture that the length cuts is seen whole", "concept",
+       ("(causal | same) & real", "(causal & real) | same"))
+change(_plain, "one_length_for_all", "the length of the first row is used for all rows of the batch", "concept",
+       ("(causal | same) & real", "(causal | same) & real[:1]"))
+change(_plain, "true_is_forbidden", "True and False are swapped: True marks what is forbidden", "concept",
+       ("return mask & ~(text & shown & ~of_last) if last_only else mask",
+        "return ~(mask & ~(text & shown & ~of_last)) if last_only else ~mask"))
+change(_plain, "upper_triangle",
+       "the triangle is the upper one: positions see themselves and what comes after", "concept",
+       ("mask = (causal | same) & real", "mask = (causal.T | same) & real"))
 
 
 @wrong("last_only is ignored and a picture is causal inside: only padding and the triangle are left", kind="concept")
@@ -290,24 +208,10 @@ def triangle_and_padding(pictures, lengths, last_only):
 # ---------------------------------------------------------------- wrong: edges
 
 
-
-
-@wrong("each position sees the one after it too (triangle shifted by one)", kind="edge")
-def triangle_shifted(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths)
-    mask = (torch.ones_like(causal).tril(1) | same) & real
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
-
-
-@wrong("the last real position is hidden too (< lengths - 1)", kind="edge")
-def one_position_less(pictures, lengths, last_only):
-    causal, same, text, shown, of_last, real = _parts(pictures, lengths - 1)
-    mask = (causal | same) & real
-    return mask & ~(text & shown & ~of_last) if last_only else mask
-
-
+change(_plain, "triangle_shifted", "each position sees the one after it too (triangle shifted by one)", "edge",
+       ("causal | same", "torch.ones_like(causal).tril(1) | same"))
+change(_plain, "one_position_less", "the last real position is hidden too (< lengths - 1)", "edge",
+       ("_parts(pictures, lengths)", "_parts(pictures, lengths - 1)"))
 
 
 @wrong("pictures without text between them count as one: their vectors see each other in both directions", kind="edge")
@@ -328,13 +232,9 @@ def _right(pictures, lengths, last_only):
     return mask & ~(text & shown & ~of_last) if last_only else mask
 
 
-
-
 @wrong("axes of size 1 are squeezed away: fails with B = 1 or N = 1", kind="shape")
 def squeezed(pictures, lengths, last_only):
     return _right(pictures, lengths, last_only).squeeze()
-
-
 
 
 @wrong("the mask is an additive one of 0 and -inf, not True and False", kind="interface")
@@ -343,16 +243,12 @@ def additive_mask(pictures, lengths, last_only):
     return torch.zeros(mask.shape, device=mask.device).masked_fill(~mask, float("-inf"))
 
 
-
-
 @wrong("the numbers in `pictures` are replaced in place by the last picture's", kind="interface")
 def filled_in_place(pictures, lengths, last_only):
     mask = _right(pictures, lengths, last_only)
     for n in range(1, pictures.shape[1]):
         pictures[:, n] = torch.maximum(pictures[:, n], pictures[:, n - 1])
     return mask
-
-
 
 
 _made = {}

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import change, left_open, right, wrong
 
 
 def _axis(old, new, dtype=torch.float64, device=None):
@@ -291,22 +291,12 @@ def without_halves(positions, rows, columns, new_rows, new_columns):
     return _by_rule(positions, rows, columns, new_rows, new_columns, rule)
 
 
-@wrong("the centres are at (i + ½) · rows / new_rows: the ½ is not subtracted again", kind="concept")
-def second_half_forgotten(positions, rows, columns, new_rows, new_columns):
-    def rule(i, old, new):
-        y = min((i + 0.5) * old / new, old - 1)
-        return int(y), min(int(y) + 1, old - 1), y - int(y)
-
-    return _by_rule(positions, rows, columns, new_rows, new_columns, rule)
-
-
-@wrong("the ratio of the grids is turned round: (i + ½) · new_rows / rows − ½", kind="concept")
-def ratio_inverted(positions, rows, columns, new_rows, new_columns):
-    def rule(i, old, new):
-        y = min(max((i + 0.5) * new / old - 0.5, 0), old - 1)
-        return int(y), min(int(y) + 1, old - 1), y - int(y)
-
-    return _by_rule(positions, rows, columns, new_rows, new_columns, rule)
+change(without_halves, "second_half_forgotten",
+       "the centres are at (i + ½) · rows / new_rows: the ½ is not subtracted again", "concept",
+       ("i * old", "(i + 0.5) * old"))
+change(without_halves, "ratio_inverted",
+       "the ratio of the grids is turned round: (i + ½) · new_rows / rows − ½", "concept",
+       ("i * old / new", "max((i + 0.5) * new / old - 0.5, 0)"))
 
 
 @wrong("a centre before the first or beyond the last row is not moved onto it: it is extrapolated", kind="concept")
@@ -329,15 +319,9 @@ def wraps_around(positions, rows, columns, new_rows, new_columns):
     return _by_rule(positions, rows, columns, new_rows, new_columns, rule)
 
 
-@wrong("beyond the border there are zeros: positions at the edge of a larger grid are too small", kind="edge")
-def zeros_outside(positions, rows, columns, new_rows, new_columns):
-    kind = torch.float64 if positions.dtype == torch.float64 else torch.float32
-    grid = positions[1:].to(kind).reshape(rows, columns, -1).permute(2, 0, 1)[None]
-    v = (2 * torch.arange(new_rows, dtype=kind, device=positions.device) + 1) / new_rows - 1
-    h = (2 * torch.arange(new_columns, dtype=kind, device=positions.device) + 1) / new_columns - 1
-    where = torch.stack([h.expand(new_rows, -1), v[:, None].expand(-1, new_columns)], dim=-1)[None]
-    out = F.grid_sample(grid, where, padding_mode="zeros", align_corners=False)
-    return torch.cat([positions[:1], out[0].flatten(1).T.to(positions.dtype)])
+change(by_grid_sample, "zeros_outside",
+       "beyond the border there are zeros: positions at the edge of a larger grid are too small", "edge",
+       ('mode="bilinear", padding_mode="border"', 'padding_mode="zeros"'))
 
 
 @wrong("the two weights are exchanged: the nearer row or column has the smaller weight", kind="concept")
@@ -498,13 +482,9 @@ def a_line_is_a_single_patch(positions, rows, columns, new_rows, new_columns):
     return torch.cat([positions[:1], _resize(positions, rows, columns, new_rows, new_columns)])
 
 
-@wrong("the lower neighbour is never the last row or column: it is cut at index rows − 2", kind="edge")
-def last_row_never_used(positions, rows, columns, new_rows, new_columns):
-    def rule(i, old, new):
-        y = min(max((i + 0.5) * old / new - 0.5, 0), old - 1)
-        return int(y), max(min(int(y) + 1, old - 2), 0), y - int(y)
-
-    return _by_rule(positions, rows, columns, new_rows, new_columns, rule)
+change(weights_exchanged, "last_row_never_used",
+       "the lower neighbour is never the last row or column: it is cut at index rows − 2", "edge",
+       ("min(int(y) + 1, old - 1), int(y)", "int(y), max(min(int(y) + 1, old - 2), 0)"))
 
 
 @wrong("squeeze() without an axis also removes D, new_rows or new_columns if they are 1: permute fails", kind="layout")
@@ -604,10 +584,9 @@ def weights_in_32nds(positions, rows, columns, new_rows, new_columns):
     return _by_rule(positions, rows, columns, new_rows, new_columns, rule)
 
 
-@wrong("results smaller than 1e-6 in size are set to 0", kind="numerics")
-def small_ones_cut_off(positions, rows, columns, new_rows, new_columns):
-    grid = _resize(positions, rows, columns, new_rows, new_columns)
-    return torch.cat([positions[:1], torch.where(grid.abs() < 1e-6, torch.zeros_like(grid), grid)])
+change(in_single_precision, "small_ones_cut_off", "results smaller than 1e-6 in size are set to 0", "numerics",
+       ("positions.to(torch.float32)", "positions"),
+       ("grid.to(positions.dtype)", "torch.where(grid.abs() < 1e-6, torch.zeros_like(grid), grid)"))
 
 
 @wrong("results are limited to the range −10⁴ to 10⁴", kind="numerics")
@@ -704,13 +683,10 @@ def results_kept(positions, rows, columns, new_rows, new_columns):
     return _RESULTS[key]
 
 
-@wrong("the result is filled into torch.empty without a type or device: float64 positions come back as float32",
-       kind="interface")
-def filled_without_type(positions, rows, columns, new_rows, new_columns):
-    out = torch.empty(new_rows * new_columns + 1, positions.shape[1])
-    out[:1] = positions[:1]
-    out[1:] = _resize(positions, rows, columns, new_rows, new_columns)
-    return out
+change(by_filling, "filled_without_type", "the result is filled into torch.empty without a type or device: float64 "
+       "positions come back as float32", "interface",
+       ("positions.new_empty", "torch.empty"), (".size(-1)", ".shape[1]"),
+       ("out[0] = positions[0]", "out[:1] = positions[:1]"))
 
 
 @wrong("the weights are made on the CPU whatever the device of positions", kind="interface")

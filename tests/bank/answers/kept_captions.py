@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -85,11 +85,15 @@ def _best(p, kept):
     return p.masked_fill(~kept, -1).argmax(1).masked_fill(~kept.any(1), -1)
 
 
-@wrong("the probability of class 0 (does not fit) is used", kind="concept")
-def class_zero(logits, threshold):
-    p = logits.softmax(-1)[..., 0]
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, threshold):
+    p = _fits(logits)
     kept = p >= threshold
     return kept, _best(p, kept)
+
+
+change(_plain, "class_zero", "the probability of class 0 (does not fit) is used", "concept",
+       ("_fits(logits)", "logits.softmax(-1)[..., 0]"))
 
 
 @wrong("best is the most probable caption of each picture even where none is kept", kind="concept")
@@ -98,46 +102,20 @@ def never_none(logits, threshold):
     return p >= threshold, p.argmax(1)
 
 
-@wrong("best is 0 where none is kept", kind="concept")
-def zero_for_none(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, torch.where(kept, p, 0 * p - 1).argmax(1)
-
-
-@wrong("best is C where none is kept", kind="concept")
-def c_for_none(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, p.argmax(1).masked_fill(~kept.any(1), p.shape[1])
-
-
-@wrong("best is -1 as soon as one caption is not kept", kind="concept")
-def all_in_place_of_any(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, p.argmax(1).masked_fill(~kept.all(1), -1)
-
-
-@wrong("the probability is a sigmoid of the second logit alone; the first is not used", kind="concept")
-def second_logit_alone(logits, threshold):
-    p = logits[..., 1].sigmoid()
-    kept = p >= threshold
-    return kept, _best(p, kept)
-
-
-@wrong("the softmax runs over the captions of a picture, not over the two classes", kind="concept")
-def softmax_over_captions(logits, threshold):
-    p = logits.softmax(1)[..., 1]
-    kept = p >= threshold
-    return kept, _best(p, kept)
-
-
-@wrong("the softmax runs over the pictures", kind="concept")
-def softmax_over_pictures(logits, threshold):
-    p = logits.softmax(0)[..., 1]
-    kept = p >= threshold
-    return kept, _best(p, kept)
+change(_plain, "zero_for_none", "best is 0 where none is kept", "concept",
+       ("_best(p, kept)", "torch.where(kept, p, 0 * p - 1).argmax(1)"))
+change(_plain, "c_for_none", "best is C where none is kept", "concept",
+       ("_best(p, kept)", "p.argmax(1).masked_fill(~kept.any(1), p.shape[1])"))
+change(_plain, "all_in_place_of_any", "best is -1 as soon as one caption is not kept", "concept",
+       ("_best(p, kept)", "p.argmax(1).masked_fill(~kept.all(1), -1)"))
+change(_plain, "second_logit_alone",
+       "the probability is a sigmoid of the second logit alone; the first is not used", "concept",
+       ("_fits(logits)", "logits[..., 1].sigmoid()"))
+change(_plain, "softmax_over_captions",
+       "the softmax runs over the captions of a picture, not over the two classes", "concept",
+       ("_fits(logits)", "logits.softmax(1)[..., 1]"))
+change(_plain, "softmax_over_pictures", "the softmax runs over the pictures", "concept",
+       ("_fits(logits)", "logits.softmax(0)[..., 1]"))
 
 
 @wrong("the second logit itself is compared with the threshold, without a softmax", kind="concept")
@@ -153,11 +131,9 @@ def bare_difference(logits, threshold):
     return kept, difference.argmax(1).masked_fill(~kept.any(1), -1)
 
 
-@wrong("the logarithm of the probability is compared with the threshold", kind="concept")
-def logarithm_compared(logits, threshold):
-    p = logits.log_softmax(-1)[..., 1]
-    kept = p >= threshold
-    return kept, p.argmax(1).masked_fill(~kept.any(1), -1)
+change(_plain, "logarithm_compared", "the logarithm of the probability is compared with the threshold", "concept",
+       ("_fits(logits)", "logits.log_softmax(-1)[..., 1]"),
+       ("_best(p, kept)", "p.argmax(1).masked_fill(~kept.any(1), -1)"))
 
 
 @wrong("best is the kept caption with the largest second logit, not with the largest probability", kind="concept")
@@ -180,57 +156,27 @@ def first_kept(logits, threshold):
     return kept, kept.int().argmax(1).masked_fill(~kept.any(1), -1)
 
 
-@wrong("best is the kept caption with the smallest probability", kind="concept")
-def least_probable(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, p.masked_fill(~kept, 2).argmin(1).masked_fill(~kept.any(1), -1)
-
-
-@wrong("best counts among the kept captions only, not among all C", kind="concept")
-def counted_among_the_kept(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    best = [row[k].argmax() if k.any() else torch.tensor(-1, device=p.device) for row, k in zip(p, kept, strict=True)]
-    return kept, torch.stack(best)
-
-
-@wrong("the threshold is not used: kept is where the second logit is the larger one", kind="concept")
-def threshold_of_one_half(logits, threshold):
-    p = _fits(logits)
-    kept = logits[..., 1] >= logits[..., 0]
-    return kept, _best(p, kept)
-
-
-@wrong(
-    "kept where the probability of class 0 is at most the threshold, thus class 1 at least 1 - threshold",
-    kind="concept",
-)
-def other_side_of_threshold(logits, threshold):
-    p = logits.softmax(-1)
-    kept = p[..., 0] <= threshold
-    return kept, _best(p[..., 1], kept)
-
-
-@wrong("kept marks the captions that are thrown away", kind="concept")
-def thrown_away(logits, threshold):
-    p = _fits(logits)
-    return p < threshold, _best(p, p >= threshold)
-
-
-@wrong("probabilities are compared with the threshold times the picture's largest one", kind="concept")
-def relative_threshold(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold * p.amax(1, keepdim=True)
-    return kept, _best(p, kept)
-
-
-@wrong("probabilities are divided by their sum over the picture's captions first", kind="concept")
-def shares_of_the_picture(logits, threshold):
-    p = _fits(logits)
-    p = p / p.sum(1, keepdim=True)
-    kept = p >= threshold
-    return kept, _best(p, kept)
+change(_plain, "least_probable", "best is the kept caption with the smallest probability", "concept",
+       ("_best(p, kept)", "p.masked_fill(~kept, 2).argmin(1).masked_fill(~kept.any(1), -1)"))
+change(_plain, "counted_among_the_kept", "best counts among the kept captions only, not among all C", "concept",
+       before("return",
+              "best = [row[k].argmax() if k.any() else torch.tensor(-1, device=p.device) for row, k in zip(p, kept, strict=True)]"),
+       ("_best(p, kept)", "torch.stack(best)"))
+change(_plain, "threshold_of_one_half",
+       "the threshold is not used: kept is where the second logit is the larger one", "concept",
+       ("p >= threshold", "logits[..., 1] >= logits[..., 0]"))
+change(_plain, "other_side_of_threshold",
+       "kept where the probability of class 0 is at most the threshold, thus class 1 at least 1 - threshold", "concept",
+       ("_fits(logits)", "logits.softmax(-1)"), ("p >= threshold", "p[..., 0] <= threshold"),
+       ("p, kept", "p[..., 1], kept"))
+change(never_none, "thrown_away", "kept marks the captions that are thrown away", "concept",
+       ("p >= threshold, p.argmax(1)", "p < threshold, _best(p, p >= threshold)"))
+change(_plain, "relative_threshold",
+       "probabilities are compared with the threshold times the picture's largest one", "concept",
+       ("p >= threshold", "p >= threshold * p.amax(1, keepdim=True)"))
+change(_plain, "shares_of_the_picture",
+       "probabilities are divided by their sum over the picture's captions first", "concept",
+       before("kept =", "p = p / p.sum(1, keepdim=True)"))
 
 
 @wrong("the most probable caption is always kept, so that every picture has one", kind="concept")
@@ -243,19 +189,12 @@ def one_for_every_picture(logits, threshold):
 # ---------------------------------------------------------------- wrong: edges
 
 
-@wrong("a probability equal to the threshold is not kept (> in place of >=)", kind="edge")
-def strictly_larger(logits, threshold):
-    p = _fits(logits)
-    kept = p > threshold
-    return kept, _best(p, kept)
-
-
-@wrong("captions are numbered from 1", kind="edge")
-def numbered_from_one(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    best = _best(p, kept)
-    return kept, torch.where(best >= 0, best + 1, best)
+change(_plain, "strictly_larger", "a probability equal to the threshold is not kept (> in place of >=)", "edge",
+       ("p >= threshold", "p > threshold"))
+change(_plain, "numbered_from_one", "captions are numbered from 1", "edge",
+       ("return kept, _best(p, kept)", """
+        best = _best(p, kept)
+        return kept, torch.where(best >= 0, best + 1, best)"""))
 
 
 @wrong("with best = 0 taken for none, caption 0 is never the best", kind="edge")
@@ -268,137 +207,66 @@ def caption_zero_is_none(logits, threshold):
 # ---------------------------------------------------------------- wrong: numerics
 
 
-@wrong("exp of the bare logits: inf / inf is NaN for large ones, and the caption is lost", kind="numerics")
-def bare_exponentials(logits, threshold):
-    powers = logits.detach().exp()
-    p = powers[..., 1] / powers.sum(-1)
-    kept = p >= threshold
-    return kept, _best(p, kept)
-
-
-@wrong("probabilities are rounded to one decimal before they are compared", kind="numerics")
-def rounded(logits, threshold):
-    p = _fits(logits)
-    kept = (p * 10).round() / 10 >= threshold
-    return kept, _best(p, kept)
-
-
-@wrong("logits are held between -1 and 1 before the softmax", kind="numerics")
-def held_logits(logits, threshold):
-    p = _fits(logits.clamp(-1, 1))
-    kept = p >= threshold
-    return kept, _best(p, kept)
+change(_plain, "bare_exponentials",
+       "exp of the bare logits: inf / inf is NaN for large ones, and the caption is lost", "numerics",
+       ("p = _fits(logits)", """
+        powers = logits.detach().exp()
+        p = powers[..., 1] / powers.sum(-1)"""))
+change(_plain, "rounded", "probabilities are rounded to one decimal before they are compared", "numerics",
+       ("kept = p", "kept = (p * 10).round() / 10"))
+change(_plain, "held_logits", "logits are held between -1 and 1 before the softmax", "numerics",
+       ("_fits(logits)", "_fits(logits.clamp(-1, 1))"))
 
 
 # ---------------------------------------------------------------- wrong: shapes and layouts
 
 
-@wrong("best runs over the pictures, one number for each caption: [C]", kind="shape")
-def best_picture(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, p.argmax(0).masked_fill(~kept.any(0), -1)
-
-
-@wrong("best numbers the captions of all pictures through, n C + c", kind="shape")
-def numbered_through(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    best = _best(p, kept)
-    starts = torch.arange(p.shape[0], device=p.device) * p.shape[1]
-    return kept, torch.where(best >= 0, best + starts, best)
-
-
-@wrong("best is [N, 1]", kind="shape")
-def column_of_best(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, _best(p, kept)[:, None]
-
-
-@wrong("squeeze() on kept: the axis is lost for a single picture or a single caption", kind="shape")
-def squeezed(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept.squeeze(), _best(p, kept)
-
-
-@wrong("kept says for each picture whether any caption is kept: [N]", kind="shape")
-def kept_pictures(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept.any(1), _best(p, kept)
-
-
-@wrong("view(N C, 2) fails for some memory layouts", kind="layout")
-def by_view(logits, threshold):
-    N, C, _ = logits.shape
-    p = _fits(logits.view(N * C, 2)).view(N, C)
-    kept = p >= threshold
-    return kept, _best(p, kept)
-
-
-@wrong("the two logits are taken apart by chunks of the flat tensor, as if it were [2, N, C]", kind="layout")
-def classes_in_front(logits, threshold):
-    N, C, _ = logits.shape
-    p = logits.detach().reshape(2, N, C).softmax(0)[1]
-    kept = p >= threshold
-    return kept, _best(p, kept)
+change(_plain, "best_picture", "best runs over the pictures, one number for each caption: [C]", "shape",
+       ("_best(p, kept)", "p.argmax(0).masked_fill(~kept.any(0), -1)"))
+change(_plain, "numbered_through", "best numbers the captions of all pictures through, n C + c", "shape",
+       ("return kept, _best(p, kept)", """
+        best = _best(p, kept)
+        starts = torch.arange(p.shape[0], device=p.device) * p.shape[1]
+        return kept, torch.where(best >= 0, best + starts, best)"""))
+change(_plain, "column_of_best", "best is [N, 1]", "shape",
+       ("_best(p, kept)", "_best(p, kept)[:, None]"))
+change(_plain, "squeezed", "squeeze() on kept: the axis is lost for a single picture or a single caption", "shape",
+       ("return kept", "return kept.squeeze()"))
+change(_plain, "kept_pictures", "kept says for each picture whether any caption is kept: [N]", "shape",
+       ("return kept", "return kept.any(1)"))
+change(_plain, "by_view", "view(N C, 2) fails for some memory layouts", "layout",
+       ("p = _fits(logits)", """
+        N, C, _ = logits.shape
+        p = _fits(logits.view(N * C, 2)).view(N, C)"""))
+change(_plain, "classes_in_front",
+       "the two logits are taken apart by chunks of the flat tensor, as if it were [2, N, C]", "layout",
+       ("p = _fits(logits)", """
+        N, C, _ = logits.shape
+        p = logits.detach().reshape(2, N, C).softmax(0)[1]"""))
 
 
 # ---------------------------------------------------------------- wrong: interface, types
 
 
-@wrong("best holds the largest probability, not the caption's number", kind="interface")
-def probability_of_the_best(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, p.amax(1).masked_fill(~kept.any(1), -1)
-
-
-@wrong("best comes back with the logits' floating type", kind="interface")
-def floating_numbers(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, _best(p, kept).to(logits.dtype)
-
-
-@wrong("kept holds the probabilities of the kept captions and 0 elsewhere, not True and False", kind="interface")
-def probabilities_in_kept(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return p * kept, _best(p, kept)
-
-
-@wrong("best comes first, kept second", kind="interface")
-def best_first(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return _best(p, kept), kept
-
-
-@wrong("best is a list of Python numbers", kind="interface")
-def list_of_numbers(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    return kept, _best(p, kept).tolist()
-
-
-@wrong("the logits are overwritten by their softmax", kind="interface")
-def logits_overwritten(logits, threshold):
-    with torch.no_grad():
-        logits.copy_(logits.softmax(-1))
-    p = logits.detach()[..., 1]
-    kept = p >= threshold
-    return kept, _best(p, kept)
-
-
-@wrong("second logits of captions that are not kept are set to -inf in the input itself", kind="interface")
-def marked_in_the_input(logits, threshold):
-    p = _fits(logits)
-    kept = p >= threshold
-    logits.detach()[..., 1].masked_fill_(~kept, float("-inf"))
-    return kept, _best(p, kept)
+change(_plain, "probability_of_the_best", "best holds the largest probability, not the caption's number", "interface",
+       ("_best(p, kept)", "p.amax(1).masked_fill(~kept.any(1), -1)"))
+change(_plain, "floating_numbers", "best comes back with the logits' floating type", "interface",
+       ("_best(p, kept)", "_best(p, kept).to(logits.dtype)"))
+change(_plain, "probabilities_in_kept",
+       "kept holds the probabilities of the kept captions and 0 elsewhere, not True and False", "interface",
+       ("kept, _best(p, kept)", "p * kept, _best(p, kept)"))
+change(_plain, "best_first", "best comes first, kept second", "interface",
+       ("return kept, _best(p, kept)", "return _best(p, kept), kept"))
+change(_plain, "list_of_numbers", "best is a list of Python numbers", "interface",
+       ("_best(p, kept)", "_best(p, kept).tolist()"))
+change(_plain, "logits_overwritten", "the logits are overwritten by their softmax", "interface",
+       ("p = _fits(logits)", """
+        with torch.no_grad():
+            logits.copy_(logits.softmax(-1))
+        p = logits.detach()[..., 1]"""))
+change(_plain, "marked_in_the_input",
+       "second logits of captions that are not kept are set to -inf in the input itself", "interface",
+       before("return", 'logits.detach()[..., 1].masked_fill_(~kept, float("-inf"))'))
 
 
 @wrong("the numbers of the captions are made on the CPU, which fails with logits on another device", kind="interface")
@@ -410,8 +278,5 @@ def numbers_on_the_cpu(logits, threshold):
     return kept, best.masked_fill(~kept.any(1), -1)
 
 
-@wrong("by way of NumPy, which has no bfloat16", kind="interface")
-def by_numpy(logits, threshold):
-    p = torch.from_numpy(_fits(logits).cpu().numpy().copy()).to(logits.device)
-    kept = p >= threshold
-    return kept, _best(p, kept)
+change(_plain, "by_numpy", "by way of NumPy, which has no bfloat16", "interface",
+       ("_fits(logits)", "torch.from_numpy(_fits(logits).cpu().numpy().copy()).to(logits.device)"))

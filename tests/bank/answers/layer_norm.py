@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ------------------------------------------------------------------------------------------------------------- right
 
@@ -138,33 +138,28 @@ def by_welford(X, weight, bias, eps):
 # --------------------------------------------------------------------------------------------------- wrong, concept
 
 
-@wrong("The variance is divided by D - 1 in place of D (NaN for D = 1)", kind="concept")
-def sample_variance(X, weight, bias, eps):
-    return (X - X.mean(-1, keepdim=True)) / torch.sqrt(X.var(-1, keepdim=True) + eps) * weight + bias
+change(by_own_backward, "sample_variance", "The variance is divided by D - 1 in place of D (NaN for D = 1)", "concept",
+       ("_ByHand.apply(X, eps)", "(X - X.mean(-1, keepdim=True)) / torch.sqrt(X.var(-1, keepdim=True) + eps)"))
 
 
-@wrong("eps is added to the root in place of the variance inside the root", kind="concept")
-def eps_outside(X, weight, bias, eps):
+# Right, and not registered: answers below are changes of it.
+def _plain(X, weight, bias, eps):
     centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True).sqrt() + eps) * weight + bias
+    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
 
 
-@wrong("eps is not used at all, so that constant positions give NaN and a large eps has no effect", kind="concept")
-def no_eps(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / centred.square().mean(-1, keepdim=True).sqrt() * weight + bias
-
-
-@wrong("Mean and variance run over the last-but-one axis (the positions) in place of the features", kind="concept")
-def over_the_positions(X, weight, bias, eps):
-    centred = X - X.mean(-2, keepdim=True)
-    return centred / (centred.square().mean(-2, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong("One mean and one variance for the whole tensor in place of one for each position", kind="concept")
-def over_everything(X, weight, bias, eps):
-    centred = X - X.mean()
-    return centred / (centred.square().mean() + eps).sqrt() * weight + bias
+change(_plain, "eps_outside", "eps is added to the root in place of the variance inside the root", "concept",
+       ("(centred.square().mean(-1, keepdim=True) + eps).sqrt()",
+        "(centred.square().mean(-1, keepdim=True).sqrt() + eps)"))
+change(_plain, "no_eps",
+       "eps is not used at all, so that constant positions give NaN and a large eps has no effect", "concept",
+       ("(centred.square().mean(-1, keepdim=True) + eps).sqrt()", "centred.square().mean(-1, keepdim=True).sqrt()"))
+change(_plain, "over_the_positions",
+       "Mean and variance run over the last-but-one axis (the positions) in place of the features", "concept",
+       ("-1", "-2", 2))
+change(_plain, "over_everything",
+       "One mean and one variance for the whole tensor in place of one for each position", "concept",
+       ("X.mean(-1, keepdim=True)", "X.mean()"), (".mean(-1, keepdim=True) + eps", ".mean() + eps"))
 
 
 @wrong("Mean and variance run over the last two axes together, so positions of a sequence share them", kind="concept")
@@ -201,35 +196,21 @@ def bias_before_weight(X, weight, bias, eps):
     return (centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() + bias) * weight
 
 
-@wrong("Multiplied by 1 + weight in place of weight", kind="concept")
-def one_plus_weight(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * (1 + weight) + bias
-
-
-@wrong("weight multiplies X before mean and variance are taken, in place of the normalised features", kind="concept")
-def weight_first(X, weight, bias, eps):
-    scaled = X * weight
-    centred = scaled - scaled.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() + bias
-
-
-@wrong("weight and bias are exchanged: bias multiplies and weight is added", kind="concept")
-def weight_and_bias_exchanged(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * bias + weight
-
-
-@wrong("The mean absolute deviation (plus eps) stands in place of the root of variance plus eps", kind="concept")
-def absolute_deviation(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.abs().mean(-1, keepdim=True) + eps) * weight + bias
-
-
-@wrong("Divided by the length of the centred vector: the sum of the squares is not divided by D", kind="concept")
-def sum_of_squares(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().sum(-1, keepdim=True) + eps).sqrt() * weight + bias
+change(_plain, "one_plus_weight", "Multiplied by 1 + weight in place of weight", "concept",
+       ("* weight", "* (1 + weight)"))
+change(_plain, "weight_first",
+       "weight multiplies X before mean and variance are taken, in place of the normalised features", "concept",
+       before("centred =", "scaled = X * weight"), ("X - X.mean", "scaled - scaled.mean"),
+       (".sqrt() * weight", ".sqrt()"))
+change(_plain, "weight_and_bias_exchanged",
+       "weight and bias are exchanged: bias multiplies and weight is added", "concept",
+       ("* weight + bias", "* bias + weight"))
+change(_plain, "absolute_deviation",
+       "The mean absolute deviation (plus eps) stands in place of the root of variance plus eps", "concept",
+       ("(centred.square().mean(-1, keepdim=True) + eps).sqrt()", "(centred.abs().mean(-1, keepdim=True) + eps)"))
+change(_plain, "sum_of_squares",
+       "Divided by the length of the centred vector: the sum of the squares is not divided by D", "concept",
+       (".square().mean", ".square().sum"))
 
 
 @wrong("The variance is taken at least eps (clamp) in place of having eps added", kind="concept")
@@ -238,16 +219,11 @@ def variance_clamped(X, weight, bias, eps):
     return centred / centred.square().mean(-1, keepdim=True).clamp(min=eps).sqrt() * weight + bias
 
 
-@wrong("The median of the features is subtracted in place of their mean", kind="concept")
-def median_subtracted(X, weight, bias, eps):
-    centred = X - X.median(-1, keepdim=True).values
-    return centred / (X.var(-1, correction=0, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong("The input is added to the result, as a residual connection", kind="concept")
-def with_a_residual(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return X + centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+change(_plain, "median_subtracted", "The median of the features is subtracted in place of their mean", "concept",
+       ("X.mean(-1, keepdim=True)", "X.median(-1, keepdim=True).values"),
+       ("centred.square().mean(-1, keepdim=True)", "X.var(-1, correction=0, keepdim=True)"))
+change(_plain, "with_a_residual", "The input is added to the result, as a residual connection", "concept",
+       ("return", "return X +"))
 
 
 # ---------------------------------------------------------------------------------------------------- two mistakes
@@ -265,10 +241,9 @@ def eps_twice_and_no_bias(X, weight, bias, eps):
     return centred / (variance + eps).sqrt() * weight
 
 
-@wrong("bias is subtracted in place of added, and weight is not applied", kind="concept")
-def bias_subtracted_and_no_weight(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() - bias
+change(_plain, "bias_subtracted_and_no_weight",
+       "bias is subtracted in place of added, and weight is not applied", "concept",
+       ("* weight + bias", "- bias"))
 
 
 @wrong("eps is squared inside the root, and the mean is detached, so that gradients miss its part", kind="gradient")
@@ -308,11 +283,9 @@ def root_in_bfloat16(X, weight, bias, eps):
     return centred / root * weight + bias
 
 
-@wrong("X is cut to ±10000 before it is normalised, so that larger numbers count as 10000", kind="numerics")
-def input_clamped(X, weight, bias, eps):
-    Z = X.clamp(-1e4, 1e4)
-    centred = Z - Z.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+change(_plain, "input_clamped",
+       "X is cut to ±10000 before it is normalised, so that larger numbers count as 10000", "numerics",
+       before("centred =", "Z = X.clamp(-1e4, 1e4)"), ("X - X.mean", "Z - Z.mean"))
 
 
 @wrong("Normalised features are cut to ±5, though they reach the root of D - 1 with many features", kind="numerics")
@@ -322,33 +295,19 @@ def result_clamped(X, weight, bias, eps):
     return normal.clamp(-5, 5) * weight + bias
 
 
-@wrong("1e-5 always stands inside the root, whatever eps is", kind="numerics")
-def eps_fixed(X, weight, bias, eps=1e-5):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt() * weight + bias
-
-
-@wrong("Deviations smaller than a millionth are set to 0, so small features are cut off", kind="numerics")
-def small_deviations_cut(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    centred = torch.where(centred.abs() < 1e-6, torch.zeros_like(centred), centred)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong(
-    "The mean is the mean of the means of blocks of 8 features, wrong where D is not a multiple of 8",
-    kind="numerics",
-)
-def mean_of_block_means(X, weight, bias, eps):
-    mean = torch.stack([block.mean(-1, keepdim=True) for block in X.split(8, -1)]).mean(0)
-    centred = X - mean
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong("The root is kept at 0.01 or above, so positions with a small spread are scaled too little", kind="numerics")
-def root_at_least_a_hundredth(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt().clamp(min=1e-2) * weight + bias
+change(_plain, "eps_fixed", "1e-5 always stands inside the root, whatever eps is", "numerics",
+       ("bias, eps", "bias, eps=1e-5"), ("+ eps", "+ 1e-5"))
+change(_plain, "small_deviations_cut",
+       "Deviations smaller than a millionth are set to 0, so small features are cut off", "numerics",
+       before("return", "centred = torch.where(centred.abs() < 1e-6, torch.zeros_like(centred), centred)"))
+change(_plain, "mean_of_block_means",
+       "The mean is the mean of the means of blocks of 8 features, wrong where D is not a multiple of 8", "numerics",
+       ("centred = X - X.mean(-1, keepdim=True)", """
+        mean = torch.stack([block.mean(-1, keepdim=True) for block in X.split(8, -1)]).mean(0)
+        centred = X - mean"""))
+change(_plain, "root_at_least_a_hundredth",
+       "The root is kept at 0.01 or above, so positions with a small spread are scaled too little", "numerics",
+       (".sqrt()", ".sqrt().clamp(min=1e-2)"))
 
 
 # ------------------------------------------------------------------------------------------------- wrong, gradients
@@ -368,24 +327,13 @@ def variance_under_no_grad(X, weight, bias, eps):
     return (X - X.mean(-1, keepdim=True)) / (variance + eps).sqrt() * weight + bias
 
 
-@wrong("weight.data is used, so that no gradient reaches weight", kind="gradient")
-def weight_data(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight.data + bias
-
-
-@wrong("bias is rebuilt by torch.tensor from its numbers, so that no gradient reaches bias", kind="gradient")
-def bias_rebuilt(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    shift = torch.tensor(bias.tolist(), dtype=X.dtype, device=X.device)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + shift
-
-
-@wrong("X is replaced by a detached copy, so that no gradient reaches X at all", kind="gradient")
-def input_detached(X, weight, bias, eps):
-    Z = X.detach().clone()
-    centred = Z - Z.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+change(_plain, "weight_data", "weight.data is used, so that no gradient reaches weight", "gradient",
+       (".sqrt() * weight", ".sqrt() * weight.data"))
+change(_plain, "bias_rebuilt",
+       "bias is rebuilt by torch.tensor from its numbers, so that no gradient reaches bias", "gradient",
+       before("return", "shift = torch.tensor(bias.tolist(), dtype=X.dtype, device=X.device)"), ("+ bias", "+ shift"))
+change(_plain, "input_detached", "X is replaced by a detached copy, so that no gradient reaches X at all", "gradient",
+       before("centred =", "Z = X.detach().clone()"), ("X - X.mean", "Z - Z.mean"))
 
 
 @wrong(
@@ -453,49 +401,33 @@ def axis_by_its_size(X, weight, bias, eps):
     return centred / (centred.square().mean(axis, keepdim=True) + eps).sqrt() * weight + bias
 
 
-@wrong("weight and bias are turned to lie along the positions where there are as many positions as features", "shape")
-def weight_turned_where_square(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    if X.ndim > 1 and X.shape[-2] == X.shape[-1]:
-        weight, bias = weight[:, None], bias[:, None]
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong("With D = 1 X itself comes back, unnormalised, in place of bias", kind="edge")
-def one_feature_unchanged(X, weight, bias, eps):
-    if X.shape[-1] == 1:
-        return X * 1.0
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong(
-    "With D = 1 bias itself is returned, [1] in place of [*S, 1], and without a gradient to X and weight",
-    kind="edge",
-)
-def one_feature_gives_bias_alone(X, weight, bias, eps):
-    if X.shape[-1] == 1:
-        return bias.clone()
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong("A single position, [1, D], is normalised without weight and bias", kind="edge")
-def one_position_without_weight(X, weight, bias, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    normal = centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt()
-    return normal if X.ndim > 1 and X.shape[-2] == 1 else normal * weight + bias
+change(_plain, "weight_turned_where_square",
+       "weight and bias are turned to lie along the positions where there are as many positions as features", "shape",
+       before("return", """
+        if X.ndim > 1 and X.shape[-2] == X.shape[-1]:
+            weight, bias = weight[:, None], bias[:, None]"""))
+change(_plain, "one_feature_unchanged", "With D = 1 X itself comes back, unnormalised, in place of bias", "edge",
+       before("centred =", """
+        if X.shape[-1] == 1:
+            return X * 1.0"""))
+change(_plain, "one_feature_gives_bias_alone",
+       "With D = 1 bias itself is returned, [1] in place of [*S, 1], and without a gradient to X and weight", "edge",
+       before("centred =", """
+        if X.shape[-1] == 1:
+            return bias.clone()"""))
+change(result_clamped, "one_position_without_weight",
+       "A single position, [1, D], is normalised without weight and bias", "edge",
+       ("normal.clamp(-5, 5) * weight", "normal if X.ndim > 1 and X.shape[-2] == 1 else normal * weight"))
 
 
 # ------------------------------------------------------------------------------------------------ wrong, interface
 
 
-@wrong("X is changed in place: the mean is subtracted from the caller's tensor", kind="interface")
-def mean_subtracted_in_place(X, weight, bias, eps):
-    with torch.no_grad():
-        X -= X.mean(-1, keepdim=True)
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+change(_plain, "mean_subtracted_in_place",
+       "X is changed in place: the mean is subtracted from the caller's tensor", "interface",
+       before("centred =", """
+        with torch.no_grad():
+            X -= X.mean(-1, keepdim=True)"""))
 
 
 @wrong("The caller's weight is doubled in place (through .data) after the result has been computed", "interface")
@@ -514,15 +446,9 @@ def zeros_without_dtype(X, weight, bias, eps):
     return result
 
 
-@wrong(
-    "The result is collected in a tensor made without device, so that it lies on the CPU for X on a GPU",
-    kind="interface",
-)
-def zeros_without_device(X, weight, bias, eps):
-    result = torch.zeros(X.shape, dtype=X.dtype)
-    centred = X - X.mean(-1, keepdim=True)
-    result[...] = centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-    return result
+change(zeros_without_dtype, "zeros_without_device", "The result is collected in a tensor made without device, so that "
+       "it lies on the CPU for X on a GPU", "interface",
+       ("device", "dtype", 2))
 
 
 @wrong("bfloat16 becomes float32: the result has float32 unless X is float64", kind="interface")
@@ -539,16 +465,11 @@ def gamma_and_beta(X, gamma, beta, eps):
     return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * gamma + beta
 
 
-@wrong("bias and weight stand in the other order in the signature: wrong by position, right by name", kind="interface")
-def bias_before_weight_by_position(X, bias, weight, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
-
-
-@wrong("eps can be given by name only; by position it is an error", kind="interface")
-def eps_by_name_only(X, weight, bias, *, eps):
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + eps).sqrt() * weight + bias
+change(_plain, "bias_before_weight_by_position",
+       "bias and weight stand in the other order in the signature: wrong by position, right by name", "interface",
+       ("weight, bias", "bias, weight"))
+change(_plain, "eps_by_name_only", "eps can be given by name only; by position it is an error", "interface",
+       ("bias, eps", "bias, *, eps"))
 
 
 @wrong("A tuple of the result, mean and variance is returned in place of the result", kind="interface")
@@ -571,11 +492,8 @@ def statistics_kept(X, weight, bias, eps):
 _eps = []
 
 
-@wrong("eps is kept from the first call; other values in later calls are ignored", kind="interface")
-def eps_kept(X, weight, bias, eps):
-    _eps.append(eps)
-    centred = X - X.mean(-1, keepdim=True)
-    return centred / (centred.square().mean(-1, keepdim=True) + _eps[0]).sqrt() * weight + bias
+change(_plain, "eps_kept", "eps is kept from the first call; other values in later calls are ignored", "interface",
+       before("centred =", "_eps.append(eps)"), ("+ eps", "+ _eps[0]"))
 
 
 # -------------------------------------------------------------------------------------------------- wrong, process

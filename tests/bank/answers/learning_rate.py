@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import torch
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -64,17 +64,18 @@ def cut_off(step, D, warmup):
     return D**-0.5 * (step**-0.5).clamp(max=step * warmup**-1.5)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(step, D, warmup):
+    return D**-0.5 * torch.minimum(step**-0.5, step * warmup**-1.5)
+
+
 # ---------------------------------------------------------------- wrong: the shape of the curve
 
 
-@wrong("max in place of min", kind="concept")
-def max_for_min(step, D, warmup):
-    return D**-0.5 * torch.maximum(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("the sum of both", kind="concept")
-def sum_of_both(step, D, warmup):
-    return D**-0.5 * (step**-0.5 + step * warmup**-1.5)
+change(_plain, "max_for_min", "max in place of min", "concept",
+       (".minimum", ".maximum"))
+change(cut_off, "sum_of_both", "the sum of both", "concept",
+       ("(step**-0.5).clamp(max=step * warmup**-1.5)", "(step**-0.5 + step * warmup**-1.5)"))
 
 
 @wrong("the product of both", kind="concept")
@@ -143,20 +144,12 @@ def exponential(step, D, warmup):
     return peak * torch.where(step < warmup, step / warmup, torch.exp(1 - step / warmup))
 
 
-@wrong("decays like 1 / step", kind="concept")
-def one_over_step(step, D, warmup):
-    peak = (D * warmup) ** -0.5
-    return peak * torch.where(step < warmup, step / warmup, warmup / step)
-
-
-@wrong("1 / step in the formula itself, so that the two do not meet at warmup", kind="concept")
-def step_to_minus_one(step, D, warmup):
-    return D**-0.5 * torch.minimum(1 / step, step * warmup**-1.5)
-
-
-@wrong("the square root in place of the inverse square root", kind="concept")
-def root_of_step(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**0.5, step * warmup**-1.5)
+change(exponential, "one_over_step", "decays like 1 / step", "concept",
+       ("torch.exp(1 - step / warmup)", "warmup / step"))
+change(_plain, "step_to_minus_one", "1 / step in the formula itself, so that the two do not meet at warmup", "concept",
+       ("step**-0.5", "1 / step"))
+change(_plain, "root_of_step", "the square root in place of the inverse square root", "concept",
+       ("step**-0.5", "step**0.5"))
 
 
 @wrong("the decay starts anew behind the warm-up", kind="concept")
@@ -165,32 +158,21 @@ def decay_starts_anew(step, D, warmup):
     return torch.where(step <= warmup, D**-0.5 * step * warmup**-1.5, (D * warmup) ** -0.5 * behind**-0.5)
 
 
-@wrong("the step during the warm-up counts from warmup down", kind="concept")
-def counts_down(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**-0.5, (warmup - step).clamp(min=0) * warmup**-1.5)
+change(_plain, "counts_down", "the step during the warm-up counts from warmup down", "concept",
+       ("step * warmup", "(warmup - step).clamp(min=0) * warmup"))
 
 
 # ---------------------------------------------------------------- wrong: exponents and factors
 
 
-@wrong("warmup^(-1/2)", kind="concept")
-def half_for_three_halves(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**-0.5, step * warmup**-0.5)
-
-
-@wrong("step / warmup", kind="concept")
-def divided_by_warmup(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**-0.5, step / warmup)
-
-
-@wrong("warmup^(+3/2)", kind="concept")
-def sign_of_the_exponent(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**-0.5, step * warmup**1.5)
-
-
-@wrong("warmup^(-2)", kind="concept")
-def warmup_squared(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**-0.5, step * warmup**-2.0)
+change(_plain, "half_for_three_halves", "warmup^(-1/2)", "concept",
+       ("1.5", "0.5"))
+change(_plain, "divided_by_warmup", "step / warmup", "concept",
+       ("step * warmup**-1.5", "step / warmup"))
+change(_plain, "sign_of_the_exponent", "warmup^(+3/2)", "concept",
+       ("**-1.5", "**1.5"))
+change(_plain, "warmup_squared", "warmup^(-2)", "concept",
+       ("1.5", "2.0"))
 
 
 @wrong("(step * warmup)^(-3/2)", kind="concept")
@@ -198,14 +180,10 @@ def power_of_both(step, D, warmup):
     return D**-0.5 * torch.minimum(step**-0.5, (step * warmup) ** -1.5)
 
 
-@wrong("without D", kind="concept")
-def no_width(step, D, warmup):
-    return torch.minimum(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("times D^(+1/2)", kind="concept")
-def times_root_of_d(step, D, warmup):
-    return D**0.5 * torch.minimum(step**-0.5, step * warmup**-1.5)
+change(_plain, "no_width", "without D", "concept",
+       ("D**-0.5 * torch.minimum", "torch.minimum"))
+change(_plain, "times_root_of_d", "times D^(+1/2)", "concept",
+       ("D**-0.5", "D**0.5"))
 
 
 @wrong("divided by D", kind="concept")
@@ -218,24 +196,14 @@ def width_in_the_first(step, D, warmup):
     return torch.minimum(D**-0.5 * step**-0.5, step * warmup**-1.5)
 
 
-@wrong("D^(-1/2) on the second of the two only", kind="concept")
-def width_in_the_second(step, D, warmup):
-    return torch.minimum(step**-0.5, D**-0.5 * step * warmup**-1.5)
-
-
-@wrong("D and warmup exchanged", kind="concept")
-def exchanged(step, D, warmup):
-    return warmup**-0.5 * torch.minimum(step**-0.5, step * D**-1.5)
-
-
-@wrong("D is always 512", kind="interface")
-def always_512(step, D, warmup):
-    return 512**-0.5 * torch.minimum(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("warmup is always 4000", kind="interface")
-def always_4000(step, D, warmup):
-    return D**-0.5 * torch.minimum(step**-0.5, step * 4000**-1.5)
+change(_plain, "width_in_the_second", "D^(-1/2) on the second of the two only", "concept",
+       ("D**-0.5 * torch.minimum", "torch.minimum"), ("step * warmup**-1.5", "D**-0.5 * step * warmup**-1.5"))
+change(_plain, "exchanged", "D and warmup exchanged", "concept",
+       ("return D", "return warmup"), ("step * warmup", "step * D"))
+change(_plain, "always_512", "D is always 512", "interface",
+       ("return D", "return 512"))
+change(_plain, "always_4000", "warmup is always 4000", "interface",
+       ("step * warmup", "step * 4000"))
 
 
 @wrong("scaled so that the peak is 1", kind="concept")
@@ -243,9 +211,8 @@ def peak_of_one(step, D, warmup):
     return torch.minimum((step / warmup) ** -0.5, step / warmup)
 
 
-@wrong("doubled, as some code bases do (factor 2)", kind="concept")
-def factor_two(step, D, warmup):
-    return 2 * D**-0.5 * torch.minimum(step**-0.5, step * warmup**-1.5)
+change(_plain, "factor_two", "doubled, as some code bases do (factor 2)", "concept",
+       ("D**-0.5 * torch.minimum", "2 * D**-0.5 * torch.minimum"))
 
 
 @wrong("floor division in step / warmup", kind="concept")
@@ -254,24 +221,18 @@ def whole_shares(step, D, warmup):
     return (D * warmup) ** -0.5 * torch.where(step < warmup, share, (step / warmup) ** -0.5)
 
 
-@wrong("a base rate of 0.001 in place of D^(-1/2)", kind="concept")
-def base_rate(step, D, warmup):
-    return 1e-3 * torch.minimum(step**-0.5, step * warmup**-1.5)
+change(_plain, "base_rate", "a base rate of 0.001 in place of D^(-1/2)", "concept",
+       ("D**-0.5", "1e-3"))
 
 
 # ---------------------------------------------------------------- wrong: counting and form
 
 
-@wrong("steps count from 0: step + 1 is used", kind="edge")
-def one_more(step, D, warmup):
-    t = step + 1
-    return D**-0.5 * torch.minimum(t**-0.5, t * warmup**-1.5)
-
-
-@wrong("steps count from 0: step - 1 is used, guarded at 0", kind="edge")
-def one_less(step, D, warmup):
-    t = (step - 1).clamp(min=0).float()
-    return D**-0.5 * torch.minimum(t.clamp(min=1e-9) ** -0.5, t * warmup**-1.5)
+change(_plain, "one_more", "steps count from 0: step + 1 is used", "edge",
+       before("return", "t = step + 1"), ("step**-0.5, step * warmup**-1.5", "t**-0.5, t * warmup**-1.5"))
+change(_plain, "one_less", "steps count from 0: step - 1 is used, guarded at 0", "edge",
+       before("return", "t = (step - 1).clamp(min=0).float()"),
+       ("step**-0.5, step * warmup**-1.5", "t.clamp(min=1e-9) ** -0.5, t * warmup**-1.5"))
 
 
 @wrong("the minimum over all steps: one number", kind="shape")
@@ -279,21 +240,13 @@ def one_number(step, D, warmup):
     return D**-0.5 * torch.min(step**-0.5).minimum(torch.min(step * warmup**-1.5))
 
 
-@wrong("the steps are taken to be 1, 2, ..., S", kind="interface")
-def counted_up(step, D, warmup):
-    t = torch.arange(1, len(step) + 1, device=step.device)
-    return D**-0.5 * torch.minimum(t**-0.5, t * warmup**-1.5)
-
-
-@wrong("Python's min on tensors", kind="interface")
-def min_of_tensors(step, D, warmup):
-    return D**-0.5 * min(step**-0.5, step * warmup**-1.5)
-
-
-@wrong("the rates come sorted by step", kind="interface")
-def sorted_steps(step, D, warmup):
-    t = step.sort().values
-    return D**-0.5 * torch.minimum(t**-0.5, t * warmup**-1.5)
+change(_plain, "counted_up", "the steps are taken to be 1, 2, ..., S", "interface",
+       before("return", "t = torch.arange(1, len(step) + 1, device=step.device)"),
+       ("step**-0.5, step * warmup**-1.5", "t**-0.5, t * warmup**-1.5"))
+change(_plain, "min_of_tensors", "Python's min on tensors", "interface",
+       ("torch.minimum", "min"))
+change(_plain, "sorted_steps", "the rates come sorted by step", "interface",
+       before("return", "t = step.sort().values"), ("step**-0.5, step * warmup**-1.5", "t**-0.5, t * warmup**-1.5"))
 
 
 @wrong("a list of floats", kind="interface")

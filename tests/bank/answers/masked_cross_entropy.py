@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 PAD, START, STOP = 0, 1, 2
 
@@ -138,15 +138,23 @@ def sums_padding(logits, y):
     return -_picked(logits, y).sum() / (y != PAD).sum()
 
 
-@wrong("padding is not left out at all: a plain mean over all places", kind="concept")
-def no_mask(logits, y):
-    return -_picked(logits, y).mean()
+# Right, and not registered: answers below are changes of it.
+def _by_masked_mean(logits, y):
+    return _masked_mean(_picked(logits, y), y)
 
 
-@wrong("leaves out STOP too (every word of number <= 2, so START as well)", kind="concept")
-def stop_left_out(logits, y):
-    real = y > STOP
+change(_by_masked_mean, "no_mask", "padding is not left out at all: a plain mean over all places", "concept",
+       ("return _masked_mean(_picked(logits, y), y)", "return -_picked(logits, y).mean()"))
+
+
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, y):
+    real = y != PAD
     return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum().clamp(min=1)
+
+
+change(_plain, "stop_left_out", "leaves out STOP too (every word of number <= 2, so START as well)", "concept",
+       ("y != PAD", "y > STOP"))
 
 
 @wrong("takes each sentence's mean first and then the mean of the sentences, so short sentences weigh more",
@@ -167,26 +175,15 @@ def divides_by_sentences(logits, y):
     return -torch.where(y != PAD, _picked(logits, y), 0.0).sum() / len(y)
 
 
-@wrong("the minus is missing: the mean of log p", kind="concept")
-def no_minus(logits, y):
-    return -_masked_mean(_picked(logits, y), y)
-
-
-@wrong("mean of 1 - p instead of -log p: the logarithm is missing", kind="concept")
-def one_minus_p(logits, y):
-    p = logits.softmax(-1).gather(-1, y[..., None])[..., 0]
-    return _masked_mean(p - 1, y)
-
-
-@wrong("logarithm to base 2 (bits) instead of the natural one", kind="concept")
-def in_bits(logits, y):
-    return _masked_mean(_picked(logits, y), y) / math.log(2)
-
-
-@wrong("softmax over the places (axis 1) instead of the vocabulary", kind="concept")
-def softmax_over_time(logits, y):
-    picked = logits.log_softmax(1).gather(-1, y[..., None])[..., 0]
-    return _masked_mean(picked, y)
+change(_by_masked_mean, "no_minus", "the minus is missing: the mean of log p", "concept",
+       ("_masked_mean(_picked(logits, y), y)", "-_masked_mean(_picked(logits, y), y)"))
+change(_by_masked_mean, "one_minus_p", "mean of 1 - p instead of -log p: the logarithm is missing", "concept",
+       before("return", "p = logits.softmax(-1).gather(-1, y[..., None])[..., 0]"), ("_picked(logits, y)", "p - 1"))
+change(_by_masked_mean, "in_bits", "logarithm to base 2 (bits) instead of the natural one", "concept",
+       ("_masked_mean(_picked(logits, y), y)", "_masked_mean(_picked(logits, y), y) / math.log(2)"))
+change(_by_masked_mean, "softmax_over_time", "softmax over the places (axis 1) instead of the vocabulary", "concept",
+       before("return", "picked = logits.log_softmax(1).gather(-1, y[..., None])[..., 0]"),
+       ("_picked(logits, y)", "picked"))
 
 
 @wrong("one softmax over places and vocabulary of a sentence together", kind="concept")
@@ -207,16 +204,12 @@ def mask_one_late(logits, y):
     return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum()
 
 
-@wrong("the mask is that of the place after: each sentence's last word (its STOP) is left out", kind="concept")
-def mask_one_early(logits, y):
-    real = torch.cat([y[:, 1:] != PAD, torch.zeros_like(y[:, :1], dtype=torch.bool)], dim=1)
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum().clamp(min=1)
-
-
-@wrong("the mask is inverted: only padded places count", kind="concept")
-def mask_inverted(logits, y):
-    padded = y == PAD
-    return -torch.where(padded, _picked(logits, y), 0.0).sum() / padded.sum().clamp(min=1)
+change(_plain, "mask_one_early",
+       "the mask is that of the place after: each sentence's last word (its STOP) is left out", "concept",
+       ("y != PAD", "torch.cat([y[:, 1:] != PAD, torch.zeros_like(y[:, :1], dtype=torch.bool)], dim=1)"))
+change(_plain, "mask_inverted", "the mask is inverted: only padded places count", "concept",
+       ("real = y != PAD", "padded = y == PAD"), ("real, _picked(logits, y)", "padded, _picked(logits, y)"),
+       ("real.sum", "padded.sum"))
 
 
 @wrong("PAD is taken out of the vocabulary (its logit set to -inf) before the softmax, so p is not the softmax over "
@@ -235,9 +228,8 @@ def entropy(logits, y):
     return _masked_mean((log_p.exp() * log_p).sum(-1), y)
 
 
-@wrong("returns the perplexity, exp of the loss", kind="concept")
-def perplexity(logits, y):
-    return _masked_mean(_picked(logits, y), y).exp()
+change(_by_masked_mean, "perplexity", "returns the perplexity, exp of the loss", "concept",
+       ("_masked_mean(_picked(logits, y), y)", "_masked_mean(_picked(logits, y), y).exp()"))
 
 
 @wrong("a softmax is applied before the log_softmax, so the softmax is taken twice", kind="concept")
@@ -245,9 +237,8 @@ def softmax_twice(logits, y):
     return _masked_mean(_picked(logits.softmax(-1), y), y)
 
 
-@wrong("takes log p of the likeliest word instead of the word y", kind="concept")
-def of_the_likeliest(logits, y):
-    return _masked_mean(logits.log_softmax(-1).amax(-1), y)
+change(_by_masked_mean, "of_the_likeliest", "takes log p of the likeliest word instead of the word y", "concept",
+       ("_picked(logits, y)", "logits.log_softmax(-1).amax(-1)"))
 
 
 @wrong("the vocabulary is counted without PAD: picks the log-probability of word y - 1", kind="concept")
@@ -275,10 +266,9 @@ def by_sigmoids(logits, y):
     return _masked_mean(picked, y)
 
 
-@wrong("the mask is made of the predicted words (argmax is not PAD), not of y", kind="concept")
-def mask_from_predictions(logits, y):
-    real = logits.argmax(-1) != PAD
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum().clamp(min=1)
+change(_plain, "mask_from_predictions",
+       "the mask is made of the predicted words (argmax is not PAD), not of y", "concept",
+       ("y != PAD", "logits.argmax(-1) != PAD"))
 
 
 @wrong("every place's prediction is held against every word of the batch: log_p[..., y] instead of one word a place",
@@ -307,11 +297,9 @@ def reshaped_not_transposed(logits, y):
 # --------------------------------------------------------------------------------------------- wrong: two mistakes
 
 
-@wrong("two mistakes: the mean of sentence means instead of the mean over words, and STOP is left out", kind="concept")
-def two_means_and_no_stop(logits, y):
-    real = (y != PAD) & (y != STOP)
-    each = torch.where(real, _picked(logits, y), 0.0).sum(1) / real.sum(1).clamp(min=1)
-    return -each.mean()
+change(mean_of_means, "two_means_and_no_stop",
+       "two mistakes: the mean of sentence means instead of the mean over words, and STOP is left out", "concept",
+       ("y != PAD", "(y != PAD) & (y != STOP)"))
 
 
 @wrong("two mistakes: softmax over the places instead of the vocabulary, and division by all places", kind="concept")
@@ -326,17 +314,12 @@ def two_log_and_sign(logits, y):
     return -_masked_mean(picked, y)
 
 
-@wrong("two mistakes: base-2 logarithm, and divided by the longest sentence's number of words", kind="concept")
-def two_bits_and_longest(logits, y):
-    real = y != PAD
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / math.log(2) / real.sum(1).max()
-
-
-@wrong("two mistakes: padding counts in the sum and in the number, and it is computed in float32 whatever the logits "
-       "are",
-       kind="concept")
-def two_no_mask_and_float(logits, y):
-    return -_picked(logits.float(), y).mean()
+change(_plain, "two_bits_and_longest",
+       "two mistakes: base-2 logarithm, and divided by the longest sentence's number of words", "concept",
+       ("real.sum().clamp(min=1)", "math.log(2) / real.sum(1).max()"))
+change(_by_masked_mean, "two_no_mask_and_float", "two mistakes: padding counts in the sum and in the number, and it is "
+       "computed in float32 whatever the logits are", "concept",
+       ("return _masked_mean(_picked(logits, y), y)", "return -_picked(logits.float(), y).mean()"))
 
 
 # -------------------------------------------------------------------------------------------------- wrong: numerics
@@ -368,12 +351,9 @@ def one_maximum_for_the_batch(logits, y):
     return _masked_mean(log_p.gather(-1, y[..., None])[..., 0], y)
 
 
-@wrong("subtracts the mean of the logits instead of their maximum: exp overflows where one logit stands out",
-       kind="numerics")
-def mean_instead_of_maximum(logits, y):
-    z = logits - logits.mean(-1, keepdim=True)
-    log_p = z - z.exp().sum(-1, keepdim=True).log()
-    return _masked_mean(log_p.gather(-1, y[..., None])[..., 0], y)
+change(one_maximum_for_the_batch, "mean_instead_of_maximum", "subtracts the mean of the logits instead of their "
+       "maximum: exp overflows where one logit stands out", "numerics",
+       (".max().detach()", ".mean(-1, keepdim=True)"))
 
 
 @wrong("each -log p is cut at 100, so a word with log p of -300 counts as 100 and gets no gradient", kind="numerics")
@@ -397,10 +377,9 @@ def one_minus_the_others(logits, y):
     return _masked_mean((1 - others).log(), y)
 
 
-@wrong("0.001 is added to the number of words, so the loss of few words is visibly too small", kind="numerics")
-def eps_in_the_divisor(logits, y):
-    real = y != PAD
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / (real.sum() + 1e-3)
+change(_plain, "eps_in_the_divisor",
+       "0.001 is added to the number of words, so the loss of few words is visibly too small", "numerics",
+       ("real.sum().clamp(min=1)", "(real.sum() + 1e-3)"))
 
 
 @wrong("the log-softmax is computed in float16: three digits, and logits above 65504 become inf", kind="numerics")
@@ -408,10 +387,8 @@ def half_inside(logits, y):
     return _masked_mean(_picked(logits.half(), y).to(logits.dtype), y)
 
 
-@wrong("the number of words is summed in uint8: it wraps around at 256 words", kind="numerics")
-def counts_in_a_byte(logits, y):
-    real = y != PAD
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum(dtype=torch.uint8)
+change(_plain, "counts_in_a_byte", "the number of words is summed in uint8: it wraps around at 256 words", "numerics",
+       (".sum().clamp(min=1)", ".sum(dtype=torch.uint8)"))
 
 
 @wrong("the words are counted one by one in the logits' type: in bfloat16 the count sticks at 256", kind="numerics")
@@ -433,9 +410,9 @@ def words_as_floats(logits, y):
     return _masked_mean(picked, y)
 
 
-@wrong("word numbers go through int16: those from 32768 on become negative", kind="numerics")
-def words_in_int16(logits, y):
-    return _masked_mean(_picked(logits, y.to(torch.int16).long()), y)
+change(_by_masked_mean, "words_in_int16",
+       "word numbers go through int16: those from 32768 on become negative", "numerics",
+       ("_picked(logits, y)", "_picked(logits, y.to(torch.int16).long())"))
 
 
 @wrong("padding is not left out but given weight 0.01, in the sum and in the number", kind="numerics")
@@ -461,19 +438,14 @@ def view_of_y(logits, y):
     return _masked_mean(log_p.gather(-1, words[:, None])[:, 0], words)
 
 
-@wrong("squeeze() without an axis: with T = 1 and several sentences the mask [B, 1] meets [B] and gives a [B, B] table",
-       kind="layout")
-def squeeze_without_axis(logits, y):
-    real = y != PAD
-    picked = logits.log_softmax(-1).gather(-1, y[..., None]).squeeze()
-    return -torch.where(real, picked, 0.0).sum() / real.sum()
-
-
-@wrong("where T = V the logits are taken for [B, V, T] and transposed", kind="layout")
-def guesses_the_layout(logits, y):
-    if logits.shape[1] == logits.shape[2]:
-        logits = logits.transpose(1, 2)
-    return _masked_mean(_picked(logits, y), y)
+change(_plain, "squeeze_without_axis", "squeeze() without an axis: with T = 1 and several sentences the mask [B, 1] "
+       "meets [B] and gives a [B, B] table", "layout",
+       before("return", "picked = logits.log_softmax(-1).gather(-1, y[..., None]).squeeze()"),
+       ("_picked(logits, y)", "picked"), (".sum().clamp(min=1)", ".sum()"))
+change(_by_masked_mean, "guesses_the_layout", "where T = V the logits are taken for [B, V, T] and transposed", "layout",
+       before("return", """
+        if logits.shape[1] == logits.shape[2]:
+            logits = logits.transpose(1, 2)"""))
 
 
 # -------------------------------------------------------------------------------------------------- wrong: gradient
@@ -516,16 +488,12 @@ def changes_y(logits, y):
     return -torch.where(real, picked, 0.0).sum() / real.sum()
 
 
-@wrong("casts to float32: float64 and bfloat16 logits give a float32 loss", kind="interface")
-def always_float32(logits, y):
-    return _masked_mean(_picked(logits.float(), y), y)
-
-
-@wrong("the count is a float64 tensor without axes, so float32 and bfloat16 logits give a float64 loss",
-       kind="interface")
-def count_in_double(logits, y):
-    real = y != PAD
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / real.double().sum()
+change(_by_masked_mean, "always_float32",
+       "casts to float32: float64 and bfloat16 logits give a float32 loss", "interface",
+       ("_picked(logits, y)", "_picked(logits.float(), y)"))
+change(_plain, "count_in_double",
+       "the count is a float64 tensor without axes, so float32 and bfloat16 logits give a float64 loss", "interface",
+       (".sum().clamp(min=1)", ".double().sum()"))
 
 
 @wrong("adds up in place in torch.zeros(()) of the default type: float64 logits give a float32 loss", kind="interface")
@@ -543,9 +511,8 @@ def zeros_on_the_cpu(logits, y):
     return -torch.where(real, _picked(logits, y), zeros).sum() / real.sum()
 
 
-@wrong("returns a Python number instead of a tensor", kind="interface")
-def python_number(logits, y):
-    return _masked_mean(_picked(logits, y), y).item()
+change(_by_masked_mean, "python_number", "returns a Python number instead of a tensor", "interface",
+       ("_masked_mean(_picked(logits, y), y)", "_masked_mean(_picked(logits, y), y).item()"))
 
 
 @wrong("the result has shape [1] instead of no axes", kind="interface")
@@ -556,9 +523,9 @@ def one_axis_left(logits, y):
     return -torch.where(real, picked, 0.0).sum(1) / real.sum(1)
 
 
-@wrong("returns the pair (loss, number of words) instead of the loss alone", kind="interface")
-def loss_and_count(logits, y):
-    return _masked_mean(_picked(logits, y), y), (y != PAD).sum()
+change(_by_masked_mean, "loss_and_count",
+       "returns the pair (loss, number of words) instead of the loss alone", "interface",
+       ("_masked_mean(_picked(logits, y), y)", "_masked_mean(_picked(logits, y), y), (y != PAD).sum()"))
 
 
 @right("the second argument is called targets: a call with y= by keyword raises")
@@ -599,11 +566,10 @@ def torchs_nll_module(logits, y):
     return nn.NLLLoss(ignore_index=PAD)(logits.flatten(0, 1).log_softmax(-1), y.flatten())
 
 
-@wrong("counts the words of a sentence and takes that many places from the left, so padding at the left or in the "
-       "middle is counted and words after it are lost", kind="edge")
-def mask_as_a_prefix(logits, y):
-    real = torch.arange(y.shape[1], device=y.device) < (y != PAD).sum(1, keepdim=True)
-    return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum()
+change(_plain, "mask_as_a_prefix", "counts the words of a sentence and takes that many places from the left, so "
+       "padding at the left or in the middle is counted and words after it are lost", "edge",
+       ("y != PAD", "torch.arange(y.shape[1], device=y.device) < (y != PAD).sum(1, keepdim=True)"),
+       (".sum().clamp(min=1)", ".sum()"))
 
 
 @wrong("a sentence ends at its first STOP: of a sentence without STOP (argmax of nothing is 0) only the first word "
@@ -621,15 +587,8 @@ def single_sentence_unmasked(logits, y):
     return -torch.where(real, _picked(logits, y), 0.0).sum() / real.sum()
 
 
-@wrong("the one-hot table is as wide as the largest word of the batch: it raises if the vocabulary's last word is "
-       "not in y",
-       kind="edge")
-def one_hot_too_narrow(logits, y):
-    picked = (F.one_hot(y) * logits.log_softmax(-1)).sum(-1)
-    return _masked_mean(picked, y)
-
-
-@wrong("only the first 128 places of the sentences are read", kind="edge")
-def at_most_128_places(logits, y):
-    logits, y = logits[:, :128], y[:, :128]
-    return _masked_mean(_picked(logits, y), y)
+change(_by_masked_mean, "one_hot_too_narrow", "the one-hot table is as wide as the largest word of the batch: it "
+       "raises if the vocabulary's last word is not in y", "edge",
+       before("return", "picked = (F.one_hot(y) * logits.log_softmax(-1)).sum(-1)"), ("_picked(logits, y)", "picked"))
+change(_by_masked_mean, "at_most_128_places", "only the first 128 places of the sentences are read", "edge",
+       before("return", "logits, y = logits[:, :128], y[:, :128]"))

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 _INF = float("inf")
 
@@ -148,29 +148,24 @@ def double_inside(E, mask):
     return torch.where(mask, A, torch.zeros((), dtype=A.dtype, device=A.device)).to(E.dtype)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(E, mask):
+    nothing = ~mask.any(dim=-1, keepdim=True)
+    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
+    return A.masked_fill(nothing, 0.0)
+
+
 # -------------------- wrong: concept
-@wrong("the mask is inverted: True is read as forbidden", kind="concept")
-def inverted(E, mask):
-    nothing = mask.all(dim=-1, keepdim=True)
-    A = E.masked_fill(mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
 
 
-@wrong("the softmax runs over the queries (axis -2) in place of the keys", kind="concept")
-def over_the_queries(E, mask):
-    mask = mask.expand(E.shape)
-    nothing = ~mask.any(dim=-2, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-2)
-    return A.masked_fill(nothing, 0.0)
-
-
-@wrong(
-    "the softmax is over all keys and forbidden weights are set to 0 afterwards, so that the rest does not "
-    "add up to 1",
-    kind="concept",
-)
-def not_shared_anew(E, mask):
-    return E.softmax(dim=-1).masked_fill(~mask, 0.0)
+change(_plain, "inverted", "the mask is inverted: True is read as forbidden", "concept",
+       ("~mask.any", "mask.all"), ("~mask, -_INF", "mask, -_INF"))
+change(_plain, "over_the_queries", "the softmax runs over the queries (axis -2) in place of the keys", "concept",
+       before("nothing =", "mask = mask.expand(E.shape)"), ("dim=-1, keepdim", "dim=-2, keepdim"),
+       (".softmax(dim=-1)", ".softmax(dim=-2)"))
+change(own_derivative, "not_shared_anew", "the softmax is over all keys and forbidden weights are set to 0 afterwards, "
+       "so that the rest does not add up to 1", "concept",
+       ("_Softmax.apply(E, mask)", "E.softmax(dim=-1).masked_fill(~mask, 0.0)"))
 
 
 @wrong("forbidden scores are replaced by 0 before the softmax, so forbidden keys still get weight", kind="concept")
@@ -185,15 +180,11 @@ def merely_favoured(E, mask):
     return A.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
 
 
-@wrong("rows without any allowed key get equal weights 1/N_X instead of zeros", kind="edge")
-def equal_weights_in_empty_rows(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    return E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-
-
-@wrong("rows without any allowed key are left NaN", kind="edge")
-def nan_in_empty_rows(E, mask):
-    return E.masked_fill(~mask, -_INF).softmax(dim=-1)
+change(_plain, "equal_weights_in_empty_rows",
+       "rows without any allowed key get equal weights 1/N_X instead of zeros", "edge",
+       ("A = E", "return E"), ("return A.masked_fill(nothing, 0.0)", ""))
+change(own_derivative, "nan_in_empty_rows", "rows without any allowed key are left NaN", "edge",
+       ("_Softmax.apply(E, mask)", "E.masked_fill(~mask, -_INF).softmax(dim=-1)"))
 
 
 @wrong("a row without any allowed key is treated as if all keys were allowed", kind="edge")
@@ -209,15 +200,15 @@ def all_for_any(E, mask):
     return E.masked_fill(~keep, 0.0).softmax(dim=-1).masked_fill(~keep, 0.0)
 
 
-@wrong(
-    "whether a row is empty is asked of the keys' columns (any over the queries, axis -2): a key that no "
-    "query may see is zeroed, and a row without a key stays NaN",
-    kind="concept",
-)
-def asked_of_the_columns(E, mask):
-    mask = mask.expand(E.shape)
-    nothing = ~mask.any(dim=-2, keepdim=True)
+# Right, and not registered: answers below are changes of it.
+def _filled_afterwards(E, mask):
+    nothing = ~mask.any(dim=-1, keepdim=True)
     return E.masked_fill(~mask, -_INF).softmax(dim=-1).masked_fill(nothing, 0.0)
+
+
+change(_filled_afterwards, "asked_of_the_columns", "whether a row is empty is asked of the keys' columns (any over the "
+       "queries, axis -2): a key that no query may see is zeroed, and a row without a key stays NaN", "concept",
+       before("nothing =", "mask = mask.expand(E.shape)"), ("dim=-1, keepdim", "dim=-2, keepdim"))
 
 
 @wrong("only a mask that forbids everything everywhere is caught: single rows without a key become NaN", kind="edge")
@@ -227,20 +218,11 @@ def only_if_all_is_forbidden(E, mask):
     return E.masked_fill(~mask, -_INF).softmax(dim=-1)
 
 
-@wrong("one row without a key sets all rows of its matrix to zeros", kind="concept")
-def one_row_spoils_the_matrix(E, mask):
-    mask = mask.expand(E.shape)
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing.any(dim=-2, keepdim=True), 0.0)
-
-
-@wrong("a causal mask is applied in addition to the one that was given", kind="concept")
-def causal_as_well(E, mask):
-    mask = mask & torch.ones(E.shape[-2:], dtype=torch.bool, device=E.device).tril()
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "one_row_spoils_the_matrix", "one row without a key sets all rows of its matrix to zeros", "concept",
+       before("nothing =", "mask = mask.expand(E.shape)"),
+       ("A.masked_fill(nothing, 0.0)", "A.masked_fill(nothing.any(dim=-2, keepdim=True), 0.0)"))
+change(_plain, "causal_as_well", "a causal mask is applied in addition to the one that was given", "concept",
+       before("nothing =", "mask = mask & torch.ones(E.shape[-2:], dtype=torch.bool, device=E.device).tril()"))
 
 
 @wrong(
@@ -255,12 +237,8 @@ def counted_prefix(E, mask):
     return A.masked_fill(lengths == 0, 0.0)
 
 
-@wrong("all keys behind the first forbidden one of a row are forbidden too", kind="concept")
-def until_the_first_false(E, mask):
-    mask = mask.expand(E.shape).long().cumprod(dim=-1).bool()
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "until_the_first_false", "all keys behind the first forbidden one of a row are forbidden too", "concept",
+       before("nothing =", "mask = mask.expand(E.shape).long().cumprod(dim=-1).bool()"))
 
 
 @wrong("the scores themselves, without exp, are divided by their sum over the allowed keys", kind="concept")
@@ -277,11 +255,9 @@ def powers_of_two(E, mask):
     return X.softmax(dim=-1).masked_fill(nothing, 0.0)
 
 
-@wrong("the scores are divided by the root of the number of keys before the softmax", kind="concept")
-def scaled_once_more(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    X = (E / math.sqrt(E.shape[-1])).masked_fill(~mask, -_INF).masked_fill(nothing, 0.0)
-    return X.softmax(dim=-1).masked_fill(nothing, 0.0)
+change(powers_of_two, "scaled_once_more",
+       "the scores are divided by the root of the number of keys before the softmax", "concept",
+       ("E * math.log(2)", "E / math.sqrt(E.shape[-1])"))
 
 
 @wrong("the logarithms of the weights are returned (log_softmax), with 0 at forbidden keys", kind="concept")
@@ -307,12 +283,8 @@ def twice(E, mask):
     return E.masked_fill(nothing, 0.0)
 
 
-@wrong("the mask is transposed before use", kind="shape")
-def transposed_mask(E, mask):
-    mask = mask.transpose(-1, -2)
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "transposed_mask", "the mask is transposed before use", "shape",
+       before("nothing =", "mask = mask.transpose(-1, -2)"))
 
 
 @wrong("1 is added to the denominator, as if one more key with score 0 were allowed", kind="concept")
@@ -340,21 +312,11 @@ def over_the_whole_matrix(E, mask):
     return A.reshape(E.shape)
 
 
-@wrong("the sign of the scores is turned: low scores get the high weights", kind="concept")
-def turned_sign(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = (-E).masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
-
-
-@wrong(
-    "forbidden scores are replaced by the lowest score of the row, so forbidden keys keep a small weight",
-    kind="concept",
-)
-def lowest_score_for_forbidden(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    X = torch.where(mask, E, E.amin(dim=-1, keepdim=True))
-    return X.softmax(dim=-1).masked_fill(nothing, 0.0)
+change(_plain, "turned_sign", "the sign of the scores is turned: low scores get the high weights", "concept",
+       ("A = E", "A = (-E)"))
+change(_filled_afterwards, "lowest_score_for_forbidden",
+       "forbidden scores are replaced by the lowest score of the row, so forbidden keys keep a small weight", "concept",
+       before("return", "X = torch.where(mask, E, E.amin(dim=-1, keepdim=True))"), ("E.masked_fill(~mask, -_INF)", "X"))
 
 
 @wrong("only the best eight allowed keys of a row get weight", kind="concept")
@@ -367,27 +329,18 @@ def best_eight(E, mask):
     return X.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
 
 
-@wrong("allowed scores below 0 are cut off at 0 (ReLU) before the softmax", kind="concept")
-def positive_scores_only(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.relu().masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
-
-
-@wrong("(~mask) * -inf is added to the scores: 0 times infinity makes allowed scores NaN", kind="concept")
-def zero_times_infinity(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    X = E + (~mask).to(E.dtype) * -_INF
-    return X.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
+change(_plain, "positive_scores_only", "allowed scores below 0 are cut off at 0 (ReLU) before the softmax", "concept",
+       (".masked_fill(~mask, -_INF).masked_fill", ".relu().masked_fill(~mask, -_INF).masked_fill"))
+change(_filled_afterwards, "zero_times_infinity",
+       "(~mask) * -inf is added to the scores: 0 times infinity makes allowed scores NaN", "concept",
+       before("return", "X = E + (~mask).to(E.dtype) * -_INF"),
+       ("E.masked_fill(~mask, -_INF)", "X.masked_fill(nothing, 0.0)"))
 
 
 # -------------------- wrong: two mistakes
-@wrong(
-    "the mask is inverted, and the softmax is over all keys without sharing anew what the mask takes away",
-    kind="concept",
-)
-def inverted_and_not_shared_anew(E, mask):
-    return E.softmax(dim=-1) * mask.logical_not().to(E.dtype)
+change(own_derivative, "inverted_and_not_shared_anew", "the mask is inverted, and the softmax is over all keys without "
+       "sharing anew what the mask takes away", "concept",
+       ("_Softmax.apply(E, mask)", "E.softmax(dim=-1) * mask.logical_not().to(E.dtype)"))
 
 
 @wrong("the softmax runs over the queries, and columns without any allowed query keep equal weights", kind="concept")
@@ -509,28 +462,14 @@ def zero_in_the_maximum(E, mask):
     return P / total.masked_fill(total == 0, 1.0)
 
 
-@wrong(
-    "forbidden scores become -1e4 instead of -inf: where all allowed scores of a row are lower, the forbidden "
-    "keys win",
-    kind="numerics",
-)
-def minus_ten_thousand(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    return E.masked_fill(~mask, -1e4).softmax(dim=-1).masked_fill(nothing, 0.0)
-
-
-@wrong("-1e9 is added to forbidden scores instead of replacing them: a forbidden 1e30 stays large", kind="numerics")
-def minus_a_billion_added(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = (E + (~mask).to(E.dtype) * -1e9).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
-
-
-@wrong("scores are clamped to between -50 and 50 before the softmax", kind="numerics")
-def clamped_scores(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.clamp(-50, 50).masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_filled_afterwards, "minus_ten_thousand", "forbidden scores become -1e4 instead of -inf: where all allowed "
+       "scores of a row are lower, the forbidden keys win", "numerics",
+       ("-_INF", "-1e4"))
+change(_plain, "minus_a_billion_added",
+       "-1e9 is added to forbidden scores instead of replacing them: a forbidden 1e30 stays large", "numerics",
+       ("E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0)", "(E + (~mask).to(E.dtype) * -1e9)"))
+change(_plain, "clamped_scores", "scores are clamped to between -50 and 50 before the softmax", "numerics",
+       (".masked_fill(~mask, -_INF).masked_fill", ".clamp(-50, 50).masked_fill(~mask, -_INF).masked_fill"))
 
 
 @left_open(
@@ -557,64 +496,31 @@ def all_minus_forbidden(E, mask):
     return (P / torch.where(some, total, torch.ones_like(total))).masked_fill(~(mask & some), 0.0)
 
 
-@left_open(
-    "everything is computed in float32, so that double precision results have single precision errors",
-    kind="numerics",
-)
-def single_inside(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.float().masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0).to(E.dtype)
-
-
-@wrong(
-    "the scores are turned into float16 inside: allowed scores above 65504 become infinite and NaN, others "
-    "are rounded",
-    kind="numerics",
-)
-def half_inside(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.half().masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0).to(E.dtype)
-
-
-@wrong(
-    "weights are kept at 1e-7 at least, so forbidden keys and rows without a key are not exactly 0",
-    kind="numerics",
-)
-def never_quite_zero(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
-    return A.clamp(min=1e-7)
-
-
-@wrong(
-    "forbidden scores get float32's lowest number, which bfloat16 cannot hold: masked_fill raises for "
-    "bfloat16 scores",
-    kind="numerics",
-)
-def lowest_of_single_precision(E, mask):
-    A = E.masked_fill(~mask, torch.finfo(torch.float32).min).softmax(dim=-1)
-    return A.masked_fill(~mask.any(dim=-1, keepdim=True), 0.0)
-
-
-@wrong("weights below 1e-4 are cut to 0, and so is their gradient", kind="numerics")
-def small_weights_cut(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
-    return torch.where(A < 1e-4, torch.zeros_like(A), A)
+change(_plain, "single_inside",
+       "everything is computed in float32, so that double precision results have single precision errors", "numerics",
+       (".masked_fill(~mask, -_INF).masked_fill", ".float().masked_fill(~mask, -_INF).masked_fill"),
+       ("A.masked_fill(nothing, 0.0)", "A.masked_fill(nothing, 0.0).to(E.dtype)"), verdict="open")
+change(_plain, "half_inside", "the scores are turned into float16 inside: allowed scores above 65504 become infinite "
+       "and NaN, others are rounded", "numerics",
+       (".masked_fill(~mask, -_INF).masked_fill", ".half().masked_fill(~mask, -_INF).masked_fill"),
+       ("A.masked_fill(nothing, 0.0)", "A.masked_fill(nothing, 0.0).to(E.dtype)"))
+change(_plain, "never_quite_zero",
+       "weights are kept at 1e-7 at least, so forbidden keys and rows without a key are not exactly 0", "numerics",
+       (".softmax(dim=-1)", ".softmax(dim=-1).masked_fill(nothing, 0.0)"),
+       ("A.masked_fill(nothing, 0.0)", "A.clamp(min=1e-7)"))
+change(merely_favoured, "lowest_of_single_precision", "forbidden scores get float32's lowest number, which bfloat16 "
+       "cannot hold: masked_fill raises for bfloat16 scores", "numerics",
+       ("(E + mask.to(E.dtype))", "E.masked_fill(~mask, torch.finfo(torch.float32).min)"))
+change(_plain, "small_weights_cut", "weights below 1e-4 are cut to 0, and so is their gradient", "numerics",
+       (".softmax(dim=-1)", ".softmax(dim=-1).masked_fill(nothing, 0.0)"),
+       ("A.masked_fill(nothing, 0.0)", "torch.where(A < 1e-4, torch.zeros_like(A), A)"))
 
 
 # -------------------- wrong: gradient
-@wrong(
-    "-inf is added to forbidden scores instead of put there: in rows without any allowed key the gradient is "
-    "NaN",
-    kind="gradient",
-)
-def added_infinity(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    bias = torch.zeros(mask.shape, dtype=E.dtype, device=E.device).masked_fill(~mask, -_INF)
-    return (E + bias).softmax(dim=-1).masked_fill(nothing, 0.0)
+change(_filled_afterwards, "added_infinity", "-inf is added to forbidden scores instead of put there: in rows without "
+       "any allowed key the gradient is NaN", "gradient",
+       before("return", "bias = torch.zeros(mask.shape, dtype=E.dtype, device=E.device).masked_fill(~mask, -_INF)"),
+       ("E.masked_fill(~mask, -_INF)", "(E + bias)"))
 
 
 @wrong(
@@ -631,16 +537,11 @@ def replaced_after_the_division(E, mask):
     return torch.where(mask.any(dim=-1, keepdim=True), A, torch.zeros_like(A))
 
 
-@wrong(
-    "rows without a key are zeroed in place in the softmax's result, which its backward needs: backward "
-    "raises",
-    kind="gradient",
-)
-def zeroed_in_place(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    A.masked_fill_(nothing.expand(A.shape), 0.0)
-    return A
+change(_plain, "zeroed_in_place", "rows without a key are zeroed in place in the softmax's result, which its backward "
+       "needs: backward raises", "gradient",
+       ("return A.masked_fill(nothing, 0.0)", """
+        A.masked_fill_(nothing.expand(A.shape), 0.0)
+        return A"""))
 
 
 @wrong("the denominator is detached: the gradient lacks the part that goes through the sum", kind="gradient")
@@ -659,15 +560,12 @@ def rebuilt(E, mask):
     return torch.tensor(A.tolist(), dtype=E.dtype, device=E.device)
 
 
-@wrong(
-    "the values are right but the gradient is that of a softmax without a mask (straight through)",
-    kind="gradient",
-)
-def straight_through(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing, 0.0)
-    plain = E.softmax(dim=-1)
-    return A.detach() + (plain - plain.detach())
+change(_plain, "straight_through",
+       "the values are right but the gradient is that of a softmax without a mask (straight through)", "gradient",
+       (".softmax(dim=-1)", ".softmax(dim=-1).masked_fill(nothing, 0.0)"),
+       ("return A.masked_fill(nothing, 0.0)", """
+        plain = E.softmax(dim=-1)
+        return A.detach() + (plain - plain.detach())"""))
 
 
 @wrong("as soon as one row allows no key, the whole result is detached from the scores", kind="gradient")
@@ -679,17 +577,11 @@ def detached_if_any_is_empty(E, mask):
     return A
 
 
-@left_open(
-    "where no key at all is allowed, fresh zeros without any graph are returned: backward raises instead of "
-    "giving 0",
-    kind="gradient",
-)
-def fresh_zeros(E, mask):
-    if not mask.any():
-        return torch.zeros_like(E)
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "fresh_zeros", "where no key at all is allowed, fresh zeros without any graph are returned: backward "
+       "raises instead of giving 0", "gradient",
+       before("nothing =", """
+        if not mask.any():
+            return torch.zeros_like(E)"""), verdict="open")
 
 
 # -------------------- wrong: layout, shape, edges
@@ -714,11 +606,8 @@ def one_batch_axis(E, mask):
     return A.masked_fill(nothing, 0.0)
 
 
-@wrong("the result is squeezed: axes of size 1 disappear", kind="layout")
-def squeezed(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0).squeeze()
+change(_plain, "squeezed", "the result is squeezed: axes of size 1 disappear", "layout",
+       ("A.masked_fill(nothing, 0.0)", "A.masked_fill(nothing, 0.0).squeeze()"))
 
 
 @wrong(
@@ -733,38 +622,18 @@ def indexed_by_the_mask(E, mask):
     return torch.where(A.isnan(), torch.zeros_like(A), A)
 
 
-@wrong(
-    "a mask with one axis fewer than the scores gets an axis at place 1, not at the front: a mask [N_Q, N_X] "
-    "for scores [B, N_Q, N_X] is taken for one row of each batch entry",
-    kind="shape",
-)
-def axis_at_place_one(E, mask):
-    if mask.dim() == E.dim() - 1:
-        mask = mask.unsqueeze(1)
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
-
-
-@wrong(
-    "a mask whose last axis has size 1 is filled up with False behind its one column instead of being "
-    "repeated",
-    kind="shape",
-)
-def filled_up_with_false(E, mask):
-    mask = F.pad(mask, (0, E.shape[-1] - mask.shape[-1]), value=False)
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
-
-
-@wrong("with a single key (N_X = 1) the weight is 1 whatever the mask says", kind="edge")
-def single_key_is_one(E, mask):
-    if E.shape[-1] == 1:
-        return E.softmax(dim=-1)
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "axis_at_place_one", "a mask with one axis fewer than the scores gets an axis at place 1, not at the "
+       "front: a mask [N_Q, N_X] for scores [B, N_Q, N_X] is taken for one row of each batch entry", "shape",
+       before("nothing =", """
+        if mask.dim() == E.dim() - 1:
+            mask = mask.unsqueeze(1)"""))
+change(_plain, "filled_up_with_false", "a mask whose last axis has size 1 is filled up with False behind its one "
+       "column instead of being repeated", "shape",
+       before("nothing =", "mask = F.pad(mask, (0, E.shape[-1] - mask.shape[-1]), value=False)"))
+change(_plain, "single_key_is_one", "with a single key (N_X = 1) the weight is 1 whatever the mask says", "edge",
+       before("nothing =", """
+        if E.shape[-1] == 1:
+            return E.softmax(dim=-1)"""))
 
 
 @wrong(
@@ -788,18 +657,11 @@ def overwrites_the_scores(E, mask):
     return E.masked_fill(nothing, 0.0).softmax(dim=-1).masked_fill(nothing | ~mask, 0.0)
 
 
-@wrong("the mask that came in is changed: its rows without a key become True", kind="interface")
-def changes_the_mask(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    mask |= nothing
-    return E.masked_fill(~mask, -_INF).softmax(dim=-1).masked_fill(nothing, 0.0)
-
-
-@wrong("the result is always float32, whatever type the scores have", kind="interface")
-def always_single(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1, dtype=torch.float32)
-    return A.masked_fill(nothing, 0.0)
+change(_filled_afterwards, "changes_the_mask",
+       "the mask that came in is changed: its rows without a key become True", "interface",
+       before("return", "mask |= nothing"))
+change(_plain, "always_single", "the result is always float32, whatever type the scores have", "interface",
+       (".softmax(dim=-1)", ".softmax(dim=-1, dtype=torch.float32)"))
 
 
 @wrong("the zeros of empty rows are a tensor on the CPU: scores on another device raise", kind="interface")
@@ -817,33 +679,19 @@ def other_names(scores, mask):
     return A.masked_fill(nothing, 0.0)
 
 
-@wrong("a pair comes back, the weights and which rows are empty, instead of the weights alone", kind="interface")
-def a_pair(E, mask):
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0), nothing
-
-
-@wrong("scores without a batch axis come back with one of size 1", kind="interface")
-def batch_axis_added(E, mask):
-    X = E[None] if E.dim() == 2 else E
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = X.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "a_pair",
+       "a pair comes back, the weights and which rows are empty, instead of the weights alone", "interface",
+       ("A.masked_fill(nothing, 0.0)", "A.masked_fill(nothing, 0.0), nothing"))
+change(_plain, "batch_axis_added", "scores without a batch axis come back with one of size 1", "interface",
+       before("nothing =", "X = E[None] if E.dim() == 2 else E"), ("A = E", "A = X"))
 
 
 _seen = {}
 
 
-@wrong(
-    "the mask is remembered by its shape: the next mask of the same shape is ignored in favour of the first",
-    kind="interface",
-)
-def remembered_mask(E, mask):
-    mask = _seen.setdefault((tuple(mask.shape), mask.device), mask.clone())
-    nothing = ~mask.any(dim=-1, keepdim=True)
-    A = E.masked_fill(~mask, -_INF).masked_fill(nothing, 0.0).softmax(dim=-1)
-    return A.masked_fill(nothing, 0.0)
+change(_plain, "remembered_mask", "the mask is remembered by its shape: the next mask of the same shape is ignored in "
+       "favour of the first", "interface",
+       before("nothing =", "mask = _seen.setdefault((tuple(mask.shape), mask.device), mask.clone())"))
 
 
 @wrong("1 - mask is computed with a boolean mask, which torch refuses: it raises on every call", kind="interface")

@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import torch
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 from scipy.optimize import linear_sum_assignment
 
 # ---------------------------------------------------------------- right
@@ -207,16 +207,16 @@ def minus_one_for_conflicts(costs):
     return torch.tensor(out, device=costs.device)
 
 
-@wrong("the largest sum", kind="concept")
-def maximised(costs):
-    q, t = _best(costs, maximize=True)
+# Right, and not registered: answers below are changes of it.
+def _plain(costs):
+    q, t = _best(costs)
     return q[t.argsort()]
 
 
-@wrong("the costs' sign is turned", kind="concept")
-def of_negatives(costs):
-    q, t = _best(-costs)
-    return q[t.argsort()]
+change(_plain, "maximised", "the largest sum", "concept",
+       ("_best(costs)", "_best(costs, maximize=True)"))
+change(_plain, "of_negatives", "the costs' sign is turned", "concept",
+       ("_best(costs)", "_best(-costs)"))
 
 
 @wrong("in scipy's order, by query", kind="concept")
@@ -229,10 +229,8 @@ def second_of_scipy(costs):
     return _best(costs)[1]
 
 
-@wrong("queries[targets]", kind="concept")
-def indexed_by_targets(costs):
-    q, t = _best(costs)
-    return q[t]
+change(_plain, "indexed_by_targets", "queries[targets]", "concept",
+       ("t.argsort()", "t"))
 
 
 @wrong("argsort of the targets", kind="concept")
@@ -245,42 +243,21 @@ def zero_to_the_last(costs):
     return _best(costs)[1].sort().values
 
 
-@wrong("sorted by query after being sorted by target", kind="concept")
-def sorted_again(costs):
-    q, t = _best(costs)
-    return q[t.argsort()].sort().values
-
-
-@wrong("argsort twice", kind="concept")
-def twice_sorted(costs):
-    q, t = _best(costs)
-    return q[t.argsort().argsort()]
-
-
-@wrong("descending by target", kind="concept")
-def last_target_first(costs):
-    q, t = _best(costs)
-    return q[t.argsort(descending=True)]
-
-
-@wrong("only the first N_T queries", kind="concept")
-def square_from_the_top(costs):
-    q, t = _best(costs[: costs.shape[1]])
-    return q[t.argsort()]
-
-
-@wrong("only the last N_T queries, numbered as if from 0", kind="concept")
-def square_from_the_bottom(costs):
-    q, t = _best(costs[-costs.shape[1] :])
-    return q[t.argsort()]
-
-
-@wrong("a target for each query, -1 for none", kind="shape")
-def for_each_query(costs):
-    q, t = _best(costs)
-    out = torch.full((len(costs),), -1, dtype=torch.long, device=costs.device)
-    out[q] = t
-    return out
+change(_plain, "sorted_again", "sorted by query after being sorted by target", "concept",
+       ("q[t.argsort()]", "q[t.argsort()].sort().values"))
+change(_plain, "twice_sorted", "argsort twice", "concept",
+       ("t.argsort()", "t.argsort().argsort()"))
+change(_plain, "last_target_first", "descending by target", "concept",
+       ("t.argsort()", "t.argsort(descending=True)"))
+change(_plain, "square_from_the_top", "only the first N_T queries", "concept",
+       ("_best(costs)", "_best(costs[: costs.shape[1]])"))
+change(_plain, "square_from_the_bottom", "only the last N_T queries, numbered as if from 0", "concept",
+       ("_best(costs)", "_best(costs[-costs.shape[1] :])"))
+change(_plain, "for_each_query", "a target for each query, -1 for none", "shape",
+       ("return q[t.argsort()]", """
+        out = torch.full((len(costs),), -1, dtype=torch.long, device=costs.device)
+        out[q] = t
+        return out"""))
 
 
 @wrong("a target for each query, N_T for none (no-object)", kind="shape")
@@ -316,70 +293,28 @@ def used_queries(costs):
     return out
 
 
-@wrong("the costs of the pairs", kind="concept")
-def costs_of_the_pairs(costs):
-    q, t = _best(costs)
-    return costs[q[t.argsort()], torch.arange(costs.shape[1], device=costs.device)]
-
-
-@wrong("the sum of the costs", kind="concept")
-def total(costs):
-    q, t = _best(costs)
-    return costs[q, t].sum()
-
-
-@wrong("queries counted from 1", kind="concept")
-def from_one(costs):
-    q, t = _best(costs)
-    return q[t.argsort()] + 1
-
-
-@wrong("as numbers with a fraction", kind="interface")
-def as_floats(costs):
-    q, t = _best(costs)
-    return q[t.argsort()].to(costs.dtype)
-
-
-@wrong("a list", kind="interface")
-def as_a_list(costs):
-    q, t = _best(costs)
-    return q[t.argsort()].tolist()
-
-
-@wrong("an array of numpy", kind="interface")
-def as_an_array(costs):
-    q, t = linear_sum_assignment(costs.detach().cpu().numpy())
-    return q[t.argsort()]
-
-
-@wrong("the absolute values of the costs", kind="concept")
-def absolute(costs):
-    q, t = _best(costs.abs())
-    return q[t.argsort()]
-
-
-@wrong("squared costs", kind="concept")
-def squared(costs):
-    q, t = _best(costs.square())
-    return q[t.argsort()]
-
-
-@wrong("a softmax over the queries first, negated", kind="concept")
-def by_softmax(costs):
-    q, t = _best(-(-costs).softmax(0))
-    return q[t.argsort()]
-
-
-@wrong("each column is ranked first, and ranks are matched", kind="concept")
-def by_ranks(costs):
-    q, t = _best(costs.argsort(0).argsort(0))
-    return q[t.argsort()]
-
-
-@wrong("whole numbers of the costs", kind="numerics")
-def whole_numbers(costs):
-    q, t = _best(costs.long())
-    return q[t.argsort()]
+change(_plain, "costs_of_the_pairs", "the costs of the pairs", "concept",
+       ("q[t.argsort()]", "costs[q[t.argsort()], torch.arange(costs.shape[1], device=costs.device)]"))
+change(_plain, "total", "the sum of the costs", "concept",
+       ("return q[t.argsort()]", "return costs[q, t].sum()"))
+change(_plain, "from_one", "queries counted from 1", "concept",
+       ("q[t.argsort()]", "q[t.argsort()] + 1"))
+change(_plain, "as_floats", "as numbers with a fraction", "interface",
+       ("q[t.argsort()]", "q[t.argsort()].to(costs.dtype)"))
+change(_plain, "as_a_list", "a list", "interface",
+       ("q[t.argsort()]", "q[t.argsort()].tolist()"))
+change(_plain, "as_an_array", "an array of numpy", "interface",
+       ("_best(costs)", "linear_sum_assignment(costs.detach().cpu().numpy())"))
+change(_plain, "absolute", "the absolute values of the costs", "concept",
+       ("_best(costs)", "_best(costs.abs())"))
+change(_plain, "squared", "squared costs", "concept",
+       ("_best(costs)", "_best(costs.square())"))
+change(_plain, "by_softmax", "a softmax over the queries first, negated", "concept",
+       ("_best(costs)", "_best(-(-costs).softmax(0))"))
+change(_plain, "by_ranks", "each column is ranked first, and ranks are matched", "concept",
+       ("_best(costs)", "_best(costs.argsort(0).argsort(0))"))
+change(_plain, "whole_numbers", "whole numbers of the costs", "numerics",
+       ("_best(costs)", "_best(costs.long())"))
 
 
 @wrong("the largest single cost is minimised first", kind="concept")
@@ -400,11 +335,8 @@ def transposed_and_rows(costs):
     return _best(costs.T)[0]
 
 
-@wrong("the taken entries are overwritten in the input", kind="process")
-def spoilt_input(costs):
-    q, t = _best(costs)
-    costs[q] = float("inf")
-    return q[t.argsort()]
+change(_plain, "spoilt_input", "the taken entries are overwritten in the input", "process",
+       before("return", 'costs[q] = float("inf")'))
 
 
 @wrong("the identity: query t for target t", kind="concept")
@@ -412,7 +344,5 @@ def identity(costs):
     return torch.arange(costs.shape[1], device=costs.device)
 
 
-@left_open("int32", kind="interface")
-def as_int32(costs):
-    q, t = _best(costs)
-    return q[t.argsort()].to(torch.int32)
+change(_plain, "as_int32", "int32", "interface",
+       ("q[t.argsort()]", "q[t.argsort()].to(torch.int32)"), verdict="open")

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -95,167 +95,80 @@ def own_gradient(images, texts, image_negatives, text_negatives):
     return _Rows.apply(images, torch.hstack([own, image_negatives, own])), T, labels
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(images, texts, image_negatives, text_negatives):
+    V = torch.cat([images, images[image_negatives], images])
+    T = torch.cat([texts, texts, texts[text_negatives]])
+    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
+    labels[: len(images)] = 1
+    return V, T, labels
+
+
 # ---------------------------------------------------------------- wrong: concepts
 
 
-@wrong("the blocks of wrong pairs are exchanged: wrong captions second, wrong pictures third", kind="concept")
-def blocks_exchanged(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images, images[image_negatives]])
-    T = torch.cat([texts, texts[text_negatives], texts])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
+change(_plain, "blocks_exchanged",
+       "the blocks of wrong pairs are exchanged: wrong captions second, wrong pictures third", "concept",
+       ("images[image_negatives], images", "images, images[image_negatives]"),
+       ("texts, texts[text_negatives]", "texts[text_negatives], texts"))
+change(_plain, "right_pairs_last", "the right pairs stand last, with their labels", "concept",
+       ("images, images[image_negatives]", "images[image_negatives], images"),
+       ("texts, texts[text_negatives]", "texts[text_negatives], texts"),
+       ("labels[: len(images)]", "labels[-len(images) :]"))
+change(_plain, "negatives_exchanged",
+       "the two negatives are exchanged: pictures are taken by text_negatives and texts by image_negatives", "concept",
+       ("images[image_negatives]", "images[text_negatives]"), ("texts[text_negatives]", "texts[image_negatives]"))
+change(_plain, "one_kind_of_negatives", "image_negatives serve for both; text_negatives are not used", "concept",
+       ("texts[text_negatives]", "texts[image_negatives]"))
+change(_plain, "caption_brought_along",
+       "the wrong picture brings its own caption along: the second block's pairs are right ones", "concept",
+       ("texts, texts", "texts, texts[image_negatives]"))
+change(_plain, "both_wrong", "a wrong picture stands beside a wrong caption in the second block", "concept",
+       ("texts, texts", "texts, texts[text_negatives]"))
+change(_plain, "neighbours",
+       "neighbours (rolled by one) are taken as negatives; the given ones are not used", "concept",
+       ("images[image_negatives]", "images.roll(1, 0)"), ("texts[text_negatives]", "texts.roll(1, 0)"))
+change(_plain, "other_way_round",
+       "the negatives are read the other way round: picture n is put to place image_negatives[n]", "concept",
+       ("images[image_negatives]", "torch.zeros_like(images).index_put((image_negatives,), images)"),
+       ("texts[text_negatives]", "texts.index_put((text_negatives,), texts)"))
+change(_plain, "sorted_negatives", "negatives are sorted first", "concept",
+       ("images[image_negatives]", "images[image_negatives.sort().values]"),
+       ("texts[text_negatives]", "texts[text_negatives.sort().values]"))
+change(_plain, "counted_from_one", "negatives are counted from 1 (the place before the named one is taken)", "concept",
+       ("images[image_negatives]", "images[image_negatives - 1]"),
+       ("texts[text_negatives]", "texts[text_negatives - 1]"))
+change(_plain, "labels_turned_round",
+       "the labels are turned round: 0 for pairs as they are, 1 for wrong ones", "concept",
+       (".zeros", ".ones"), ("labels[: len(images)] = 1", "labels[: len(images)] = 0"))
 
 
-@wrong("the right pairs stand last, with their labels", kind="concept")
-def right_pairs_last(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images[image_negatives], images, images])
-    T = torch.cat([texts, texts[text_negatives], texts])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[-len(images) :] = 1
-    return V, T, labels
-
-
-@wrong(
-    "the two negatives are exchanged: pictures are taken by text_negatives and texts by image_negatives", kind="concept"
-)
-def negatives_exchanged(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[text_negatives], images])
-    T = torch.cat([texts, texts, texts[image_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("image_negatives serve for both; text_negatives are not used", kind="concept")
-def one_kind_of_negatives(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[image_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("the wrong picture brings its own caption along: the second block's pairs are right ones", kind="concept")
-def caption_brought_along(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts[image_negatives], texts[text_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("a wrong picture stands beside a wrong caption in the second block", kind="concept")
-def both_wrong(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts[text_negatives], texts[text_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("neighbours (rolled by one) are taken as negatives; the given ones are not used", kind="concept")
-def neighbours(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images.roll(1, 0), images])
-    T = torch.cat([texts, texts, texts.roll(1, 0)])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("the negatives are read the other way round: picture n is put to place image_negatives[n]", kind="concept")
-def other_way_round(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, torch.zeros_like(images).index_put((image_negatives,), images), images])
-    T = torch.cat([texts, texts, texts.index_put((text_negatives,), texts)])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("negatives are sorted first", kind="concept")
-def sorted_negatives(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives.sort().values], images])
-    T = torch.cat([texts, texts, texts[text_negatives.sort().values]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("negatives are counted from 1 (the place before the named one is taken)", kind="concept")
-def counted_from_one(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives - 1], images])
-    T = torch.cat([texts, texts, texts[text_negatives - 1]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("the labels are turned round: 0 for pairs as they are, 1 for wrong ones", kind="concept")
-def labels_turned_round(images, texts, image_negatives, text_negatives):
+# Right, and not registered: answers below are changes of it.
+def _labels_repeated(images, texts, image_negatives, text_negatives):
     V = torch.cat([images, images[image_negatives], images])
     T = torch.cat([texts, texts, texts[text_negatives]])
-    labels = torch.ones(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 0
-    return V, T, labels
+    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
 
 
-@wrong("the two kinds of wrong pairs get different labels, 0 and 2", kind="concept")
-def three_classes(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 2], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("wrong pairs get the label −1", kind="concept")
-def minus_one(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, -1, -1], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("wrong pairs whose texts read the same as the right one get the label 1", kind="concept")
-def labels_by_words(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    true = torch.cat([texts, texts[image_negatives], texts])
-    return V, T, (T == true).all(1).long()
-
-
-@wrong("the wrong captions' block is missing: 2N pairs", kind="concept")
-def wrong_pictures_only(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives]])
-    T = torch.cat([texts, texts])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("a fourth block, wrong picture beside wrong caption, is added", kind="concept")
-def fourth_block(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images, images[image_negatives]])
-    T = torch.cat([texts, texts, texts[text_negatives], texts[text_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("the text negatives are looked up through the image negatives", kind="concept")
-def looked_up_twice(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[image_negatives[text_negatives]]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("the third block holds the wrong pictures again, beside the wrong captions", kind="concept")
-def wrong_pictures_twice(images, texts, image_negatives, text_negatives):
-    wrong_images = images[image_negatives]
-    V = torch.cat([images, wrong_images, wrong_images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
+change(_labels_repeated, "three_classes", "the two kinds of wrong pairs get different labels, 0 and 2", "concept",
+       ("1, 0, 0", "1, 0, 2"))
+change(_labels_repeated, "minus_one", "wrong pairs get the label −1", "concept",
+       ("1, 0, 0", "1, -1, -1"))
+change(_labels_repeated, "labels_by_words",
+       "wrong pairs whose texts read the same as the right one get the label 1", "concept",
+       before("return", "true = torch.cat([texts, texts[image_negatives], texts])"),
+       ("torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))", "(T == true).all(1).long()"))
+change(_plain, "wrong_pictures_only", "the wrong captions' block is missing: 2N pairs", "concept",
+       ("images[image_negatives], images", "images[image_negatives]"), ("texts, texts[text_negatives]", "texts"))
+change(_plain, "fourth_block", "a fourth block, wrong picture beside wrong caption, is added", "concept",
+       ("images[image_negatives], images", "images[image_negatives], images, images[image_negatives]"),
+       ("texts[text_negatives]", "texts[text_negatives], texts[text_negatives]"))
+change(_plain, "looked_up_twice", "the text negatives are looked up through the image negatives", "concept",
+       ("texts[text_negatives]", "texts[image_negatives[text_negatives]]"))
+change(_plain, "wrong_pictures_twice",
+       "the third block holds the wrong pictures again, beside the wrong captions", "concept",
+       before("V =", "wrong_images = images[image_negatives]"),
+       ("images[image_negatives], images", "wrong_images, wrong_images"))
 
 
 # ---------------------------------------------------------------- wrong: shapes
@@ -268,59 +181,22 @@ def interleaved(images, texts, image_negatives, text_negatives):
     return V, T, torch.tensor([1, 0, 0], device=V.device).repeat(len(images))
 
 
-@wrong("labels repeat as 1, 0, 0, 1, 0, 0, ..., though the pairs stand in blocks", kind="shape")
-def labels_interleaved(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat(len(images))
-
-
-@wrong("the first 2N labels are 1", kind="shape")
-def labels_off_by_a_block(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: 2 * len(images)] = 1
-    return V, T, labels
-
-
-@wrong("N is read from the wrong axis (the cells), so that M labels are 1", kind="shape")
-def cells_counted(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    labels = torch.zeros(len(V), dtype=torch.long, device=V.device)
-    labels[: images.shape[1]] = 1
-    return V, T, labels
-
-
-@wrong("labels come as a column [3N, 1]", kind="shape")
-def column_of_labels(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    labels = torch.zeros(len(V), 1, dtype=torch.long, device=V.device)
-    labels[: len(images)] = 1
-    return V, T, labels
-
-
-@wrong("V and T come as [3, N, ...], the blocks not joined", kind="shape")
-def blocks_not_joined(images, texts, image_negatives, text_negatives):
-    V = torch.stack([images, images[image_negatives], images])
-    T = torch.stack([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("pictures are joined along the cells: V is [N, 3M, D]", kind="shape")
-def joined_along_cells(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images], dim=1)
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("cells and features are joined: V is [3N, M D]", kind="shape")
-def flattened(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images]).flatten(1)
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "labels_interleaved",
+       "labels repeat as 1, 0, 0, 1, 0, 0, ..., though the pairs stand in blocks", "shape",
+       (".repeat_interleave", ".repeat"))
+change(_plain, "labels_off_by_a_block", "the first 2N labels are 1", "shape",
+       ("len(images)", "2 * len(images)"))
+change(_plain, "cells_counted", "N is read from the wrong axis (the cells), so that M labels are 1", "shape",
+       ("len(images)", "images.shape[1]"))
+change(_plain, "column_of_labels", "labels come as a column [3N, 1]", "shape",
+       ("dtype", "1, dtype"))
+change(_labels_repeated, "blocks_not_joined", "V and T come as [3, N, ...], the blocks not joined", "shape",
+       ("torch.cat", "torch.stack", 2))
+change(_labels_repeated, "joined_along_cells", "pictures are joined along the cells: V is [N, 3M, D]", "shape",
+       ("[images, images[image_negatives], images]", "[images, images[image_negatives], images], dim=1"))
+change(_labels_repeated, "flattened", "cells and features are joined: V is [3N, M D]", "shape",
+       ("torch.cat([images, images[image_negatives], images])",
+        "torch.cat([images, images[image_negatives], images]).flatten(1)"))
 
 
 @wrong("squeeze() on V and T: with M = 1, D = 1 or L = 1 an axis is lost", kind="edge")
@@ -330,19 +206,11 @@ def squeezed(images, texts, image_negatives, text_negatives):
     return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
 
 
-@wrong("texts lose their first token (as if it were exchanged for another mark)", kind="shape")
-def first_token_lost(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])[:, 1:]
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("gather takes the wrong picture's first cell for all its cells", kind="shape")
-def first_cell_for_all(images, texts, image_negatives, text_negatives):
-    taken = images[image_negatives][:, :1].expand_as(images)
-    V = torch.cat([images, taken, images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "first_token_lost",
+       "texts lose their first token (as if it were exchanged for another mark)", "shape",
+       ("torch.cat([texts, texts, texts[text_negatives]])", "torch.cat([texts, texts, texts[text_negatives]])[:, 1:]"))
+change(_labels_repeated, "first_cell_for_all", "gather takes the wrong picture's first cell for all its cells", "shape",
+       before("V =", "taken = images[image_negatives][:, :1].expand_as(images)"), ("images[image_negatives]", "taken"))
 
 
 @wrong("view on the pictures fails for a transposed layout", kind="layout")
@@ -354,23 +222,19 @@ def by_view(images, texts, image_negatives, text_negatives):
     return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(N)
 
 
-@wrong("view on the texts fails for a transposed layout", kind="layout")
-def texts_by_view(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    L = texts.shape[1]
-    wrong_texts = texts.view(-1)[text_negatives[:, None] * L + torch.arange(L, device=texts.device)]
-    T = torch.cat([texts, texts, wrong_texts])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "texts_by_view", "view on the texts fails for a transposed layout", "layout",
+       before("T =", """
+        L = texts.shape[1]
+        wrong_texts = texts.view(-1)[text_negatives[:, None] * L + torch.arange(L, device=texts.device)]"""),
+       ("texts[text_negatives]", "wrong_texts"))
 
 
 # ---------------------------------------------------------------- wrong: gradients
 
 
-@wrong("the wrong pictures are detached: no gradient from the second block", kind="gradient")
-def wrong_pictures_detached(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives].detach(), images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "wrong_pictures_detached",
+       "the wrong pictures are detached: no gradient from the second block", "gradient",
+       ("images[image_negatives]", "images[image_negatives].detach()"))
 
 
 @wrong("V is made under no_grad", kind="gradient")
@@ -381,12 +245,9 @@ def no_gradient(images, texts, image_negatives, text_negatives):
     return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
 
 
-@wrong("only the pairs as they are carry gradients; both wrong blocks are detached", kind="gradient")
-def right_pairs_learn_only(images, texts, image_negatives, text_negatives):
-    fixed = images.detach()
-    V = torch.cat([images, fixed[image_negatives], fixed])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "right_pairs_learn_only",
+       "only the pairs as they are carry gradients; both wrong blocks are detached", "gradient",
+       before("V =", "fixed = images.detach()"), ("images[image_negatives], images", "fixed[image_negatives], fixed"))
 
 
 class _Forgetful(torch.autograd.Function):
@@ -403,36 +264,22 @@ class _Forgetful(torch.autograd.Function):
         return back, None
 
 
-@wrong("the gradient of a picture drawn twice as negative is overwritten, not added", kind="gradient")
-def gradient_overwritten(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, _Forgetful.apply(images, image_negatives), images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "gradient_overwritten",
+       "the gradient of a picture drawn twice as negative is overwritten, not added", "gradient",
+       ("images[image_negatives]", "_Forgetful.apply(images, image_negatives)"))
 
 
 # ---------------------------------------------------------------- wrong: types, interface
 
 
-@wrong("labels come as floating numbers", kind="interface")
-def floating_labels(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    N = len(images)
-    return V, T, torch.cat([torch.ones(N, device=V.device), torch.zeros(2 * N, device=V.device)])
-
-
-@wrong("labels come as Booleans", kind="interface")
-def boolean_labels(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.arange(len(V), device=V.device) < len(images)
-
-
-@wrong("labels stand on the CPU whatever the inputs' device", kind="interface")
-def labels_on_the_cpu(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0]).repeat_interleave(len(images))
+change(three_blocks, "floating_labels", "labels come as floating numbers", "interface",
+       (".cat([images.new_ones(N), images.new_zeros(2 * N)]).long()",
+        ".cat([torch.ones(N, device=V.device), torch.zeros(2 * N, device=V.device)])"))
+change(_labels_repeated, "boolean_labels", "labels come as Booleans", "interface",
+       (".tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))",
+        ".arange(len(V), device=V.device) < len(images)"))
+change(_labels_repeated, "labels_on_the_cpu", "labels stand on the CPU whatever the inputs' device", "interface",
+       ("[1, 0, 0], device=V.device", "[1, 0, 0]"))
 
 
 @wrong("V is filled into zeros of float32, whatever the pictures' type", kind="interface")
@@ -444,38 +291,22 @@ def always_float(images, texts, image_negatives, text_negatives):
     return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(N)
 
 
-@wrong("texts come as floating numbers", kind="interface")
-def floating_texts(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]]).to(images.dtype)
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("tokens travel through bfloat16, which rounds numbers above 256", kind="numerics")
-def tokens_rounded(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]]).bfloat16().to(texts.dtype)
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
-
-
-@wrong(
-    "wrong pictures are picked by a product with one-hot rows in float32, so that float64 loses its digits",
-    kind="numerics",
-)
-def picked_by_a_product(images, texts, image_negatives, text_negatives):
-    rows = F.one_hot(image_negatives.long(), len(images)).float()
-    picked = torch.einsum("nk,kmd->nmd", rows, images.float()).to(images.dtype)
-    V = torch.cat([images, picked, images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
-
-
-@wrong("the wrong captions are written into the texts that were handed in", kind="interface")
-def texts_overwritten(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts])
-    texts.copy_(texts[text_negatives].clone())
-    return V, torch.cat([T, texts]), torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))
+change(_labels_repeated, "floating_texts", "texts come as floating numbers", "interface",
+       ("torch.cat([texts, texts, texts[text_negatives]])",
+        "torch.cat([texts, texts, texts[text_negatives]]).to(images.dtype)"))
+change(_labels_repeated, "tokens_rounded", "tokens travel through bfloat16, which rounds numbers above 256", "numerics",
+       ("torch.cat([texts, texts, texts[text_negatives]])",
+        "torch.cat([texts, texts, texts[text_negatives]]).bfloat16().to(texts.dtype)"))
+change(_labels_repeated, "picked_by_a_product", "wrong pictures are picked by a product with one-hot rows in float32, "
+       "so that float64 loses its digits", "numerics",
+       before("V =", """
+        rows = F.one_hot(image_negatives.long(), len(images)).float()
+        picked = torch.einsum("nk,kmd->nmd", rows, images.float()).to(images.dtype)"""),
+       ("images[image_negatives]", "picked"))
+change(_labels_repeated, "texts_overwritten",
+       "the wrong captions are written into the texts that were handed in", "interface",
+       ("texts, texts[text_negatives]", "texts"), before("return", "texts.copy_(texts[text_negatives].clone())"),
+       ("V, T", "V, torch.cat([T, texts])"))
 
 
 @wrong("the negatives handed in are moved by N in place, to count within [images; images]", kind="interface")
@@ -488,14 +319,9 @@ def negatives_overwritten(images, texts, image_negatives, text_negatives):
     return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(N)
 
 
-@wrong("labels come first in the tuple", kind="interface")
-def labels_first(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    T = torch.cat([texts, texts, texts[text_negatives]])
-    return torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images)), V, T
-
-
-@wrong("the labels are missing: only V and T come back", kind="interface")
-def without_labels(images, texts, image_negatives, text_negatives):
-    V = torch.cat([images, images[image_negatives], images])
-    return V, torch.cat([texts, texts, texts[text_negatives]])
+change(_labels_repeated, "labels_first", "labels come first in the tuple", "interface",
+       ("V, T, torch.tensor", "torch.tensor"),
+       (".repeat_interleave(len(images))", ".repeat_interleave(len(images)), V, T"))
+change(_labels_repeated, "without_labels", "the labels are missing: only V and T come back", "interface",
+       ("T = torch.cat", "return V, torch.cat"),
+       ("return V, T, torch.tensor([1, 0, 0], device=V.device).repeat_interleave(len(images))", ""))

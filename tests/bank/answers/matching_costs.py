@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def to_corners(X):
@@ -117,86 +117,43 @@ def _l1(boxes, targets):
     return (boxes[:, None] - targets).abs().sum(-1)
 
 
-@wrong("minus the log-probability is added", kind="concept")
-def log_probability(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - logits.log_softmax(-1)[:, labels]
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, boxes, labels, targets):
+    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
 
 
-@wrong("logits in place of probabilities", kind="concept")
-def raw_logits(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - logits[:, labels]
-
-
-@wrong("softmax over the real classes only", kind="concept")
-def without_the_last_class(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - _p(logits[:, :-1], labels)
-
-
-@wrong("a sigmoid", kind="concept")
-def by_sigmoid(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - logits.sigmoid()[:, labels]
-
-
-@wrong("softmax over the queries", kind="concept")
-def softmax_over_queries(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - logits.softmax(0)[:, labels]
-
-
-@wrong("softmax after the labels' columns are taken", kind="concept")
-def softmax_of_the_columns(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - logits[:, labels].softmax(-1)
-
-
-@wrong("class 0 is taken for no-object", kind="concept")
-def labels_plus_one(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels + 1)
-
-
-@wrong("labels count from 1", kind="concept")
-def labels_minus_one(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels - 1)
-
-
-@wrong("the largest probability of each query", kind="concept")
-def largest_probability(logits, boxes, labels, targets):
-    p = logits.softmax(-1).max(-1, keepdim=True).values
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - p
-
-
-@wrong("the probability of no-object", kind="concept")
-def probability_of_nothing(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - logits.softmax(-1)[:, -1:]
-
-
-@wrong("whether the most likely class is right, 0 or 1", kind="concept")
-def right_or_wrong(logits, boxes, labels, targets):
-    hit = (logits.argmax(-1)[:, None] == labels).to(boxes.dtype)
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - hit
-
-
-@wrong("1 - p", kind="concept")
-def one_minus_p(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) + 1 - _p(logits, labels)
-
-
-@wrong("2 (1 - GIoU)", kind="concept")
-def one_minus_giou(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) + 2 * (1 - giou_of_centres(boxes, targets)) - _p(logits, labels)
-
-
-@wrong("1 - p and 1 - GIoU", kind="concept")
-def both_one_minus(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) + 2 * (1 - giou_of_centres(boxes, targets)) + 1 - _p(logits, labels)
-
-
-@wrong("+ p", kind="concept")
-def plus_p(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) + _p(logits, labels)
-
-
-@wrong("+ GIoU", kind="concept")
-def plus_giou(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) + 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
+change(_plain, "log_probability", "minus the log-probability is added", "concept",
+       ("_p(logits, labels)", "logits.log_softmax(-1)[:, labels]"))
+change(_plain, "raw_logits", "logits in place of probabilities", "concept",
+       ("_p(logits, labels)", "logits[:, labels]"))
+change(_plain, "without_the_last_class", "softmax over the real classes only", "concept",
+       ("logits, labels", "logits[:, :-1], labels"))
+change(_plain, "by_sigmoid", "a sigmoid", "concept",
+       ("_p(logits, labels)", "logits.sigmoid()[:, labels]"))
+change(_plain, "softmax_over_queries", "softmax over the queries", "concept",
+       ("_p(logits, labels)", "logits.softmax(0)[:, labels]"))
+change(_plain, "softmax_of_the_columns", "softmax after the labels' columns are taken", "concept",
+       ("_p(logits, labels)", "logits[:, labels].softmax(-1)"))
+change(_plain, "labels_plus_one", "class 0 is taken for no-object", "concept",
+       ("logits, labels", "logits, labels + 1"))
+change(_plain, "labels_minus_one", "labels count from 1", "concept",
+       ("logits, labels", "logits, labels - 1"))
+change(_plain, "largest_probability", "the largest probability of each query", "concept",
+       before("return", "p = logits.softmax(-1).max(-1, keepdim=True).values"), ("_p(logits, labels)", "p"))
+change(_plain, "probability_of_nothing", "the probability of no-object", "concept",
+       ("_p(logits, labels)", "logits.softmax(-1)[:, -1:]"))
+change(_plain, "right_or_wrong", "whether the most likely class is right, 0 or 1", "concept",
+       before("return", "hit = (logits.argmax(-1)[:, None] == labels).to(boxes.dtype)"), ("_p(logits, labels)", "hit"))
+change(_plain, "one_minus_p", "1 - p", "concept",
+       ("2 * giou_of_centres(boxes, targets)", "2 * giou_of_centres(boxes, targets) + 1"))
+change(_plain, "one_minus_giou", "2 (1 - GIoU)", "concept",
+       ("- 2 * giou_of_centres(boxes, targets)", "+ 2 * (1 - giou_of_centres(boxes, targets))"))
+change(_plain, "both_one_minus", "1 - p and 1 - GIoU", "concept",
+       ("- 2 * giou_of_centres(boxes, targets)", "+ 2 * (1 - giou_of_centres(boxes, targets)) + 1"))
+change(_plain, "plus_p", "+ p", "concept",
+       ("- _p", "+ _p"))
+change(_plain, "plus_giou", "+ GIoU", "concept",
+       ("- 2 *", "+ 2 *"))
 
 
 @wrong("scores, not costs: all signs the other way", kind="concept")
@@ -204,14 +161,10 @@ def scores(logits, boxes, labels, targets):
     return -5 * _l1(boxes, targets) + 2 * giou_of_centres(boxes, targets) + _p(logits, labels)
 
 
-@wrong("GIoU of centres and sizes", kind="concept")
-def not_converted(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * generalised_iou(boxes, targets) - _p(logits, labels)
-
-
-@wrong("only the predicted boxes are converted", kind="concept")
-def targets_not_converted(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * generalised_iou(to_corners(boxes), targets) - _p(logits, labels)
+change(_plain, "not_converted", "GIoU of centres and sizes", "concept",
+       ("giou_of_centres", "generalised_iou"))
+change(_plain, "targets_not_converted", "only the predicted boxes are converted", "concept",
+       ("giou_of_centres(boxes, targets)", "generalised_iou(to_corners(boxes), targets)"))
 
 
 @wrong("L1 of corners", kind="concept")
@@ -220,54 +173,25 @@ def everything_in_corners(logits, boxes, labels, targets):
     return 5 * _l1(b, t) - 2 * generalised_iou(b, t) - _p(logits, labels)
 
 
-@wrong("the mean of the four differences", kind="concept")
-def mean_l1(logits, boxes, labels, targets):
-    l1 = (boxes[:, None] - targets).abs().mean(-1)
-    return 5 * l1 - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("the Euclidean distance (cdist's default)", kind="concept")
-def euclidean(logits, boxes, labels, targets):
-    l2 = (boxes[:, None] - targets).square().sum(-1).sqrt()
-    return 5 * l2 - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("squared differences", kind="concept")
-def squares(logits, boxes, labels, targets):
-    l2 = (boxes[:, None] - targets).square().sum(-1)
-    return 5 * l2 - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("no absolute value", kind="concept")
-def signed(logits, boxes, labels, targets):
-    return 5 * (boxes[:, None] - targets).sum(-1) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("the largest of the four differences", kind="concept")
-def largest_difference(logits, boxes, labels, targets):
-    l1 = (boxes[:, None] - targets).abs().amax(-1)
-    return 5 * l1 - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("only the centres' distance", kind="concept")
-def centres_only(logits, boxes, labels, targets):
-    return 5 * _l1(boxes[:, :2], targets[:, :2]) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("IoU", kind="concept")
-def iou(logits, boxes, labels, targets):
-    i, u, _ = pieces(to_corners(boxes), to_corners(targets))
-    return 5 * _l1(boxes, targets) - 2 * i / u - _p(logits, labels)
-
-
-@wrong("weights 2 and 5 exchanged", kind="concept")
-def weights_exchanged(logits, boxes, labels, targets):
-    return 2 * _l1(boxes, targets) - 5 * giou_of_centres(boxes, targets) - _p(logits, labels)
-
-
-@wrong("no weights", kind="concept")
-def no_weights(logits, boxes, labels, targets):
-    return _l1(boxes, targets) - giou_of_centres(boxes, targets) - _p(logits, labels)
+change(_plain, "mean_l1", "the mean of the four differences", "concept",
+       before("return", "l1 = (boxes[:, None] - targets).abs().mean(-1)"), ("_l1(boxes, targets)", "l1"))
+change(_plain, "euclidean", "the Euclidean distance (cdist's default)", "concept",
+       before("return", "l2 = (boxes[:, None] - targets).square().sum(-1).sqrt()"), ("_l1(boxes, targets)", "l2"))
+change(_plain, "squares", "squared differences", "concept",
+       before("return", "l2 = (boxes[:, None] - targets).square().sum(-1)"), ("_l1(boxes, targets)", "l2"))
+change(_plain, "signed", "no absolute value", "concept",
+       ("_l1(boxes, targets)", "(boxes[:, None] - targets).sum(-1)"))
+change(_plain, "largest_difference", "the largest of the four differences", "concept",
+       before("return", "l1 = (boxes[:, None] - targets).abs().amax(-1)"), ("_l1(boxes, targets)", "l1"))
+change(_plain, "centres_only", "only the centres' distance", "concept",
+       ("_l1(boxes, targets)", "_l1(boxes[:, :2], targets[:, :2])"))
+change(_plain, "iou", "IoU", "concept",
+       before("return", "i, u, _ = pieces(to_corners(boxes), to_corners(targets))"),
+       ("giou_of_centres(boxes, targets)", "i / u"))
+change(_plain, "weights_exchanged", "weights 2 and 5 exchanged", "concept",
+       ("5 * _l1(boxes, targets) - 2", "2 * _l1(boxes, targets) - 5"))
+change(_plain, "no_weights", "no weights", "concept",
+       ("5 * _l1(boxes, targets) - 2 *", "_l1(boxes, targets) -"))
 
 
 @wrong("5 for both box terms", kind="concept")
@@ -275,14 +199,10 @@ def five_for_both(logits, boxes, labels, targets):
     return 5 * (_l1(boxes, targets) - giou_of_centres(boxes, targets)) - _p(logits, labels)
 
 
-@wrong("the class term is left out", kind="concept")
-def boxes_only(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets)
-
-
-@wrong("the GIoU term is left out", kind="concept")
-def without_giou(logits, boxes, labels, targets):
-    return 5 * _l1(boxes, targets) - _p(logits, labels)
+change(_plain, "boxes_only", "the class term is left out", "concept",
+       ("2 * giou_of_centres(boxes, targets) - _p(logits, labels)", "2 * giou_of_centres(boxes, targets)"))
+change(_plain, "without_giou", "the GIoU term is left out", "concept",
+       ("2 * giou_of_centres(boxes, targets) - _p", "_p"))
 
 
 @wrong("the L1 term is left out", kind="concept")
@@ -313,10 +233,8 @@ def summed(logits, boxes, labels, targets):
     return (5 * _l1(boxes, targets) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)).sum(1)
 
 
-@wrong("L1 summed over the boxes too", kind="concept")
-def l1_over_everything(logits, boxes, labels, targets):
-    l1 = (boxes[:, None] - targets).abs().sum()
-    return 5 * l1 - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
+change(_plain, "l1_over_everything", "L1 summed over the boxes too", "concept",
+       before("return", "l1 = (boxes[:, None] - targets).abs().sum()"), ("_l1(boxes, targets)", "l1"))
 
 
 @wrong("three matrices in a tuple", kind="interface")
@@ -363,9 +281,8 @@ def relative_distance(logits, boxes, labels, targets):
     return 5 * l1.sum(-1) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
 
 
-@wrong("5 (1 - L1)", kind="concept")
-def distance_as_similarity(logits, boxes, labels, targets):
-    return 5 * (1 - _l1(boxes, targets)) - 2 * giou_of_centres(boxes, targets) - _p(logits, labels)
+change(_plain, "distance_as_similarity", "5 (1 - L1)", "concept",
+       ("_l1(boxes, targets)", "(1 - _l1(boxes, targets))"))
 
 
 @left_open("gradients are kept", kind="gradient")

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import after, before, change, right, wrong
 
 # ------------------------------------------------------------------------------------------------------------- right
 
@@ -152,131 +152,59 @@ def by_modules(X, gates, W_in, W_out):
     return result
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(X, gates, W_in, W_out):
+    Y = torch.zeros_like(X)
+    for e in range(gates.shape[1]):
+        tokens = gates[:, e].nonzero().squeeze(-1)
+        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
+    return Y
+
+
 # --------------------------------------------------------------------------------------------------- wrong, concept
 
 
-@wrong("The gate multiplies the input of the expert, before GELU, in place of its output", kind="concept")
-def gate_on_the_input(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu((X[tokens] * gates[tokens, e, None]) @ W_in[e]) @ W_out[e])
-    return Y
-
-
-@wrong("The gates of each token are divided by their sum first, though they are used as they come", kind="concept")
-def gates_renormalised(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    total = gates.sum(-1, keepdim=True)
-    shares = gates / torch.where(total > 0, total, torch.ones_like(total))
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * shares[tokens, e, None])
-    return Y
-
-
-@wrong("The gates go through a softmax over the chosen experts first, though they are used as they come", "concept")
-def softmax_of_the_gates(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    weights = gates.masked_fill(gates == 0, -1e30).softmax(-1)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * weights[tokens, e, None])
-    return Y
-
-
-@wrong("The chosen experts' outputs are summed without their gates, which also get a gradient of 0", kind="concept")
-def no_gates(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X) + 0 * gates.sum()
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e])
-    return Y
-
-
-@wrong("Only the expert with the largest gate of each token is computed; the others it chose are left out", "concept")
-def only_the_best_expert(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    best = gates.argmax(-1)
-    for e in range(gates.shape[1]):
-        tokens = ((best == e) & (gates[:, e] != 0)).nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("At most the two largest gates of a token are used, though it may have chosen any number of experts", "concept")
-def at_most_two(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    top = gates.topk(min(2, gates.shape[1]), dim=-1).indices
-    for e in range(gates.shape[1]):
-        tokens = ((top == e).any(-1) & (gates[:, e] != 0)).nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The sum is divided by the number of experts that the token chose", kind="concept")
-def mean_over_the_experts(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y / (gates != 0).sum(-1, keepdim=True).clamp(min=1)
-
-
-@wrong("ReLU in place of GELU", kind="concept")
-def relu(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.relu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("SiLU in place of GELU", kind="concept")
-def silu(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.silu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("GELU with approximate='tanh' in place of torch's default", kind="concept")
-def gelu_by_tanh(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        h = F.gelu(X[tokens] @ W_in[e], approximate="tanh")
-        Y = Y.index_add(0, tokens, h @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("GELU acts a second time, on the output of the second matrix", kind="concept")
-def gelu_twice(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        rows = F.gelu(F.gelu(X[tokens] @ W_in[e]) @ W_out[e])
-        Y = Y.index_add(0, tokens, rows * gates[tokens, e, None])
-    return Y
-
-
-@wrong("GELU is left out: the experts are linear", kind="concept")
-def linear_experts(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, (X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The matrices are exchanged: W_out, transposed, comes first, then W_in, transposed", kind="concept")
-def matrices_exchanged(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_out[e].T) @ W_in[e].T * gates[tokens, e, None])
-    return Y
+change(_plain, "gate_on_the_input",
+       "The gate multiplies the input of the expert, before GELU, in place of its output", "concept",
+       ("X[tokens]", "(X[tokens] * gates[tokens, e, None])"), ("W_out[e] * gates[tokens, e, None]", "W_out[e]"))
+change(_plain, "gates_renormalised",
+       "The gates of each token are divided by their sum first, though they are used as they come", "concept",
+       before("for", """
+        total = gates.sum(-1, keepdim=True)
+        shares = gates / torch.where(total > 0, total, torch.ones_like(total))"""),
+       ("gates[tokens, e, None]", "shares[tokens, e, None]"))
+change(_plain, "softmax_of_the_gates",
+       "The gates go through a softmax over the chosen experts first, though they are used as they come", "concept",
+       before("for", "weights = gates.masked_fill(gates == 0, -1e30).softmax(-1)"),
+       ("gates[tokens, e, None]", "weights[tokens, e, None]"))
+change(_plain, "no_gates",
+       "The chosen experts' outputs are summed without their gates, which also get a gradient of 0", "concept",
+       ("torch.zeros_like(X)", "torch.zeros_like(X) + 0 * gates.sum()"),
+       ("W_out[e] * gates[tokens, e, None]", "W_out[e]"))
+change(_plain, "only_the_best_expert",
+       "Only the expert with the largest gate of each token is computed; the others it chose are left out", "concept",
+       before("for", "best = gates.argmax(-1)"), ("gates[:, e]", "((best == e) & (gates[:, e] != 0))"))
+change(_plain, "at_most_two",
+       "At most the two largest gates of a token are used, though it may have chosen any number of experts", "concept",
+       before("for", "top = gates.topk(min(2, gates.shape[1]), dim=-1).indices"),
+       ("gates[:, e]", "((top == e).any(-1) & (gates[:, e] != 0))"))
+change(_plain, "mean_over_the_experts", "The sum is divided by the number of experts that the token chose", "concept",
+       ("return Y", "return Y / (gates != 0).sum(-1, keepdim=True).clamp(min=1)"))
+change(_plain, "relu", "ReLU in place of GELU", "concept",
+       ("F.gelu", "F.relu"))
+change(_plain, "silu", "SiLU in place of GELU", "concept",
+       ("F.gelu", "F.silu"))
+change(_plain, "gelu_by_tanh", "GELU with approximate='tanh' in place of torch's default", "concept",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", 'h = F.gelu(X[tokens] @ W_in[e], approximate="tanh")'),
+       ("F.gelu(X[tokens] @ W_in[e])", "h"))
+change(by_the_hint, "gelu_twice", "GELU acts a second time, on the output of the second matrix", "concept",
+       ("h = F.gelu(X[tokens] @ W_in[e])", "rows = F.gelu(F.gelu(X[tokens] @ W_in[e]) @ W_out[e])"),
+       ("(h @ W_out[e]) * gates[tokens, e].unsqueeze(-1)", "rows * gates[tokens, e, None]"))
+change(_plain, "linear_experts", "GELU is left out: the experts are linear", "concept",
+       ("F.gelu(X[tokens] @ W_in[e])", "(X[tokens] @ W_in[e])"))
+change(_plain, "matrices_exchanged",
+       "The matrices are exchanged: W_out, transposed, comes first, then W_in, transposed", "concept",
+       ("F.gelu(X[tokens] @ W_in[e]) @ W_out[e]", "F.gelu(X[tokens] @ W_out[e].T) @ W_in[e].T"))
 
 
 @wrong("Gate e is used with the matrices of expert e + 1 (the last with those of the first)", kind="concept")
@@ -290,89 +218,35 @@ def next_experts_matrices(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("X is added to the result, as a residual connection", kind="concept")
-def with_a_residual(X, gates, W_in, W_out):
-    Y = X
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The rows of a later expert overwrite those of an earlier one in place of being added to them", "concept")
-def overwritten(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_copy(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The loop starts at expert 1, so that expert 0 is never computed", kind="concept")
-def first_expert_skipped(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(1, gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("A token that chose no expert keeps its vector X in place of getting zeros", kind="edge")
-def unrouted_tokens_pass(X, gates, W_in, W_out):
-    Y = torch.where((gates != 0).any(-1, keepdim=True), torch.zeros_like(X), X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("A token that chose no expert is sent to expert 0 with gate 1 in place of getting zeros", kind="edge")
-def unrouted_tokens_to_expert_0(X, gates, W_in, W_out):
-    lost = (gates == 0).all(-1, keepdim=True)
-    gates = torch.cat([gates[:, :1] + lost, gates[:, 1:]], dim=1)
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The experts work one after another, each on X plus the results so far, in place of on X", kind="concept")
-def experts_in_series(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        h = F.gelu((X + Y)[tokens] @ W_in[e])
-        Y = Y.index_add(0, tokens, h @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("Only gates above a half count as chosen, so that smaller ones are left out", kind="concept")
-def only_gates_above_a_half(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = (gates[:, e] > 0.5).nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("Each expert has a capacity of 1.25 times its equal share and drops the tokens beyond it", kind="concept")
-def with_a_capacity(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    capacity = math.ceil(1.25 * int((gates != 0).sum()) / gates.shape[1])
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)[:capacity]
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The first n gates of an expert are used for its n tokens in place of the gates at these tokens", "concept")
-def gates_of_the_first_tokens(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[: len(tokens), e, None])
-    return Y
+change(_plain, "with_a_residual", "X is added to the result, as a residual connection", "concept",
+       ("torch.zeros_like(X)", "X"))
+change(_plain, "overwritten",
+       "The rows of a later expert overwrite those of an earlier one in place of being added to them", "concept",
+       ("Y.index_add", "Y.index_copy"))
+change(_plain, "first_expert_skipped", "The loop starts at expert 1, so that expert 0 is never computed", "concept",
+       ("gates.shape[1]", "1, gates.shape[1]"))
+change(_plain, "unrouted_tokens_pass",
+       "A token that chose no expert keeps its vector X in place of getting zeros", "edge",
+       (".zeros_like(X)", ".where((gates != 0).any(-1, keepdim=True), torch.zeros_like(X), X)"))
+change(_plain, "unrouted_tokens_to_expert_0",
+       "A token that chose no expert is sent to expert 0 with gate 1 in place of getting zeros", "edge",
+       before("Y = torch.zeros_like(X)", """
+        lost = (gates == 0).all(-1, keepdim=True)
+        gates = torch.cat([gates[:, :1] + lost, gates[:, 1:]], dim=1)"""))
+change(_plain, "experts_in_series",
+       "The experts work one after another, each on X plus the results so far, in place of on X", "concept",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", "h = F.gelu((X + Y)[tokens] @ W_in[e])"),
+       ("F.gelu(X[tokens] @ W_in[e])", "h"))
+change(_plain, "only_gates_above_a_half",
+       "Only gates above a half count as chosen, so that smaller ones are left out", "concept",
+       ("gates[:, e]", "(gates[:, e] > 0.5)"))
+change(_plain, "with_a_capacity",
+       "Each expert has a capacity of 1.25 times its equal share and drops the tokens beyond it", "concept",
+       before("for", "capacity = math.ceil(1.25 * int((gates != 0).sum()) / gates.shape[1])"),
+       (".squeeze(-1)", ".squeeze(-1)[:capacity]"))
+change(_plain, "gates_of_the_first_tokens",
+       "The first n gates of an expert are used for its n tokens in place of the gates at these tokens", "concept",
+       ("gates[tokens, e, None]", "gates[: len(tokens), e, None]"))
 
 
 @wrong("The results of an expert are added to the first n rows in place of the rows of its tokens", kind="concept")
@@ -399,13 +273,9 @@ def merged_matrices(X, gates, W_in, W_out):
     return torch.stack(rows)
 
 
-@wrong("Only experts that are the favourite of at least one token are computed, for whoever chose them", "concept")
-def only_favourites(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in gates.argmax(-1).unique().tolist():
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
+change(_plain, "only_favourites",
+       "Only experts that are the favourite of at least one token are computed, for whoever chose them", "concept",
+       ("range(gates.shape[1])", "gates.argmax(-1).unique().tolist()"))
 
 
 @wrong("Pairs come token by token but are split by counts of the experts, so rows meet the wrong experts", "concept")
@@ -419,23 +289,12 @@ def pairs_in_the_wrong_order(X, gates, W_in, W_out):
 # ---------------------------------------------------------------------------------------------------- two mistakes
 
 
-@wrong("ReLU in place of GELU, and the gates of each token are divided by their sum", kind="concept")
-def relu_and_renormalised(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    gates = gates / gates.sum(-1, keepdim=True).clamp(min=1e-9)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, torch.relu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The gates are squared, and the last expert is never computed", kind="concept")
-def gates_squared_and_last_skipped(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1] - 1):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None] ** 2)
-    return Y
+change(_plain, "relu_and_renormalised",
+       "ReLU in place of GELU, and the gates of each token are divided by their sum", "concept",
+       before("for", "gates = gates / gates.sum(-1, keepdim=True).clamp(min=1e-9)"), ("F.gelu", "torch.relu"))
+change(_plain, "gates_squared_and_last_skipped",
+       "The gates are squared, and the last expert is never computed", "concept",
+       ("gates.shape[1]", "gates.shape[1] - 1"), ("gates[tokens, e, None]", "gates[tokens, e, None] ** 2"))
 
 
 @wrong("The gates are left out, and rows of a later expert overwrite those of an earlier one", kind="concept")
@@ -479,14 +338,10 @@ def dense_for_used_experts(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("The hidden layers of all experts are computed for all tokens; only the second matrix for the chosen", "process")
-def hidden_for_all(X, gates, W_in, W_out):
-    hidden = F.gelu(X @ W_in)
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, hidden[e, tokens] @ W_out[e] * gates[tokens, e, None])
-    return Y
+change(_plain, "hidden_for_all",
+       "The hidden layers of all experts are computed for all tokens; only the second matrix for the chosen", "process",
+       before("Y = torch.zeros_like(X)", "hidden = F.gelu(X @ W_in)"),
+       ("F.gelu(X[tokens] @ W_in[e])", "hidden[e, tokens]"))
 
 
 @wrong("Rows of tokens that did not choose an expert are set to 0, but computed by it all the same", kind="process")
@@ -524,37 +379,22 @@ def matrices_copied_for_each_token(X, gates, W_in, W_out):
 # ------------------------------------------------------------------------------------- wrong, layout, shapes, edges
 
 
-@wrong("squeeze() without an axis makes a single token's index a number, an error where n = 1 for an expert", "layout")
-def indices_squeezed(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze()
-        h = F.gelu(X[tokens] @ W_in[e])
-        Y = Y.index_add(0, tokens, h @ W_out[e] * gates[tokens, e][:, None])
-    return Y
-
-
-@wrong("The loop ends at the first expert that no token chose (break), so that later ones are left out", kind="edge")
-def ends_at_an_unused_expert(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
+change(by_the_hint, "indices_squeezed",
+       "squeeze() without an axis makes a single token's index a number, an error where n = 1 for an expert", "layout",
+       (".squeeze(-1)", ".squeeze()"),
+       ("(h @ W_out[e]) * gates[tokens, e].unsqueeze(-1)", "h @ W_out[e] * gates[tokens, e][:, None]"))
+change(_plain, "ends_at_an_unused_expert",
+       "The loop ends at the first expert that no token chose (break), so that later ones are left out", "edge",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", """
         if len(tokens) == 0:
-            break
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("An expert that no token chose is an error: max over its empty hidden layer has no value", kind="edge")
-def unused_expert_fails(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
+            break"""))
+change(_plain, "unused_expert_fails",
+       "An expert that no token chose is an error: max over its empty hidden layer has no value", "edge",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", """
         a = X[tokens] @ W_in[e]
         top = a.detach().abs().max()
-        h = F.gelu(a / top * top) if top > 0 else F.gelu(a)
-        Y = Y.index_add(0, tokens, h @ W_out[e] * gates[tokens, e, None])
-    return Y
+        h = F.gelu(a / top * top) if top > 0 else F.gelu(a)"""),
+       ("F.gelu(X[tokens] @ W_in[e])", "h"))
 
 
 @wrong("A token that chose no expert is an error: its list of rows is empty and cannot be stacked", kind="edge")
@@ -577,45 +417,23 @@ def k_of_the_first_token(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("The gates are transposed where there are as many tokens as experts", kind="shape")
-def gates_turned_where_square(X, gates, W_in, W_out):
-    if gates.shape[0] == W_in.shape[0]:
-        gates = gates.T
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("W_in is transposed where its last axis has size D, and so wrongly where D_F = D", kind="shape")
-def matrix_turned_where_square(X, gates, W_in, W_out):
-    first = W_in.mT if W_in.shape[-1] == X.shape[-1] else W_in
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ first[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("With a single expert (E = 1) its gate is taken for 1, and it is computed for all tokens", kind="edge")
-def single_expert_without_gate(X, gates, W_in, W_out):
-    if W_in.shape[0] == 1:
-        return F.gelu(X @ W_in[0]) @ W_out[0] + 0 * gates
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The result is squeezed without an axis: [D] for a single token, [T] where D = 1", kind="layout")
-def result_squeezed(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y.squeeze()
+change(_plain, "gates_turned_where_square",
+       "The gates are transposed where there are as many tokens as experts", "shape",
+       before("Y = torch.zeros_like(X)", """
+        if gates.shape[0] == W_in.shape[0]:
+            gates = gates.T"""))
+change(_plain, "matrix_turned_where_square",
+       "W_in is transposed where its last axis has size D, and so wrongly where D_F = D", "shape",
+       before("Y = torch.zeros_like(X)", "first = W_in.mT if W_in.shape[-1] == X.shape[-1] else W_in"),
+       ("W_in[e]", "first[e]"))
+change(_plain, "single_expert_without_gate",
+       "With a single expert (E = 1) its gate is taken for 1, and it is computed for all tokens", "edge",
+       before("Y = torch.zeros_like(X)", """
+        if W_in.shape[0] == 1:
+            return F.gelu(X @ W_in[0]) @ W_out[0] + 0 * gates"""))
+change(_plain, "result_squeezed",
+       "The result is squeezed without an axis: [D] for a single token, [T] where D = 1", "layout",
+       ("return Y", "return Y.squeeze()"))
 
 
 @wrong("gates.view(-1) for flat indices raises for transposed or strided gates", kind="layout")
@@ -655,32 +473,14 @@ def repeated_tokens_lost(X, gates, W_in, W_out):
 # -------------------------------------------------------------------------------------------------- wrong, numerics
 
 
-@wrong("Gates below 1e-4 count as not chosen: small gates are cut off", kind="numerics")
-def small_gates_cut(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = (gates[:, e] > 1e-4).nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The gates are cut at 1, though they may be larger", kind="numerics")
-def gates_cut_at_1(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        weight = gates[tokens, e, None].clamp(max=1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * weight)
-    return Y
-
-
-@wrong("The gates are converted to integers to find the chosen ones, so that those below 1 count as 0", "numerics")
-def gates_as_integers(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].long().nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
+change(_plain, "small_gates_cut", "Gates below 1e-4 count as not chosen: small gates are cut off", "numerics",
+       ("gates[:, e]", "(gates[:, e] > 1e-4)"))
+change(_plain, "gates_cut_at_1", "The gates are cut at 1, though they may be larger", "numerics",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", "weight = gates[tokens, e, None].clamp(max=1)"),
+       ("gates[tokens, e, None]", "weight"))
+change(_plain, "gates_as_integers",
+       "The gates are converted to integers to find the chosen ones, so that those below 1 count as 0", "numerics",
+       (".nonzero().squeeze(-1)", ".long().nonzero().squeeze(-1)"))
 
 
 @right("The hidden layer is computed in float32 and converted back, so that float64 loses half its digits")
@@ -693,67 +493,30 @@ def hidden_in_float32(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("The logistic approximation x · sigmoid(1.702 x) in place of torch's default GELU", kind="numerics")
-def gelu_by_sigmoid(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        a = X[tokens] @ W_in[e]
-        Y = Y.index_add(0, tokens, (a * torch.sigmoid(1.702 * a)) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The hidden layer before GELU is cut to ±50, so that large numbers come out too small", kind="numerics")
-def hidden_clamped(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        h = F.gelu((X[tokens] @ W_in[e]).clamp(-50, 50))
-        Y = Y.index_add(0, tokens, h @ W_out[e] * gates[tokens, e, None])
-    return Y
+change(_plain, "gelu_by_sigmoid",
+       "The logistic approximation x · sigmoid(1.702 x) in place of torch's default GELU", "numerics",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", "a = X[tokens] @ W_in[e]"),
+       ("F.gelu(X[tokens] @ W_in[e])", "(a * torch.sigmoid(1.702 * a))"))
+change(hidden_in_float32, "hidden_clamped",
+       "The hidden layer before GELU is cut to ±50, so that large numbers come out too small", "numerics",
+       ("F.gelu(X[tokens].float() @ W_in[e].float()).to(X.dtype)", "F.gelu((X[tokens] @ W_in[e]).clamp(-50, 50))"))
 
 
 # ------------------------------------------------------------------------------------------------- wrong, gradients
 
 
-@wrong("The gates are detached, so that no gradient reaches them", kind="gradient")
-def gates_detached(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    weights = gates.detach()
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * weights[tokens, e, None])
-    return Y
-
-
-@wrong("The experts' input X is taken by .data, so that no gradient reaches X", kind="gradient")
-def tokens_by_data(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X.data[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("The first layer is under no_grad, so that no gradient reaches X and W_in", kind="gradient")
-def first_layer_under_no_grad(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
+change(_plain, "gates_detached", "The gates are detached, so that no gradient reaches them", "gradient",
+       before("for", "weights = gates.detach()"), ("gates[tokens, e, None]", "weights[tokens, e, None]"))
+change(_plain, "tokens_by_data", "The experts' input X is taken by .data, so that no gradient reaches X", "gradient",
+       ("X[tokens]", "X.data[tokens]"))
+change(hidden_in_float32, "first_layer_under_no_grad",
+       "The first layer is under no_grad, so that no gradient reaches X and W_in", "gradient",
+       ("h = F.gelu(X[tokens].float() @ W_in[e].float()).to(X.dtype)", """
         with torch.no_grad():
-            h = F.gelu(X[tokens] @ W_in[e])
-        Y = Y.index_add(0, tokens, h @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("W_out is copied into new parameters, so that the gradient stays there and does not reach W_out", "gradient")
-def second_layer_copied(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        second = nn.Parameter(W_out[e].detach().clone())
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ second * gates[tokens, e, None])
-    return Y
+            h = F.gelu(X[tokens] @ W_in[e])"""))
+change(_plain, "second_layer_copied",
+       "W_out is copied into new parameters, so that the gradient stays there and does not reach W_out", "gradient",
+       before("tokens =", "second = nn.Parameter(W_out[e].detach().clone())"), ("W_out[e]", "second"))
 
 
 @wrong("A straight-through term adds gradients to all gates of a token, also to those that are 0", kind="gradient")
@@ -766,28 +529,20 @@ def straight_through(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("A gate enters as its detached value plus (gate / detached gate - 1): its gradient is divided by it", "gradient")
-def gate_gradient_rescaled(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
+change(_plain, "gate_gradient_rescaled",
+       "A gate enters as its detached value plus (gate / detached gate - 1): its gradient is divided by it", "gradient",
+       after("tokens = gates[:, e].nonzero().squeeze(-1)", """
         g = gates[tokens, e, None]
-        weight = g.detach() + (g / g.detach() - 1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * weight)
-    return Y
+        weight = g.detach() + (g / g.detach() - 1)"""),
+       ("gates[tokens, e, None]", "weight"))
 
 
 # ------------------------------------------------------------------------------------------------ wrong, interface
 
 
-@wrong("The caller's gates are divided by their largest value in place (and the result multiplied by it)", "interface")
-def gates_changed_in_place(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    gates.data.div_(gates.data.max().clamp(min=1e-30))
-    return Y
+change(_plain, "gates_changed_in_place",
+       "The caller's gates are divided by their largest value in place (and the result multiplied by it)", "interface",
+       before("return Y", "gates.data.div_(gates.data.max().clamp(min=1e-30))"))
 
 
 @wrong("The caller's X is set to zeros in place, to serve as the start of the sum", kind="interface")
@@ -810,24 +565,14 @@ def zeros_without_dtype(X, gates, W_in, W_out):
     return Y
 
 
-@wrong("The zeros are made without device, an error (or a CPU result) for inputs on a GPU", kind="interface")
-def zeros_without_device(X, gates, W_in, W_out):
-    Y = torch.zeros(X.shape, dtype=X.dtype)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("bfloat16 is computed in float32 and not converted back, so that the result is float32", kind="interface")
-def bfloat16_not_back(X, gates, W_in, W_out):
-    if X.dtype == torch.bfloat16:
-        X, gates, W_in, W_out = X.float(), gates.float(), W_in.float(), W_out.float()
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
+change(_plain, "zeros_without_device",
+       "The zeros are made without device, an error (or a CPU result) for inputs on a GPU", "interface",
+       (".zeros_like(X)", ".zeros(X.shape, dtype=X.dtype)"))
+change(_plain, "bfloat16_not_back",
+       "bfloat16 is computed in float32 and not converted back, so that the result is float32", "interface",
+       before("Y = torch.zeros_like(X)", """
+        if X.dtype == torch.bfloat16:
+            X, gates, W_in, W_out = X.float(), gates.float(), W_in.float(), W_out.float()"""))
 
 
 @right("The arguments are named x, g, w1 and w2, so that the names of the signature are an error")
@@ -839,22 +584,12 @@ def other_names(x, g, w1, w2):
     return Y
 
 
-@wrong("W_out stands before W_in in the signature: exchanged when given by position", kind="interface")
-def matrices_in_the_other_order(X, gates, W_out, W_in):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y
-
-
-@wrong("A pair is returned, the result and how many tokens each expert had, in place of the result", kind="interface")
-def load_returned_too(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    return Y, (gates != 0).sum(0)
+change(_plain, "matrices_in_the_other_order",
+       "W_out stands before W_in in the signature: exchanged when given by position", "interface",
+       ("W_in, W_out", "W_out, W_in"))
+change(_plain, "load_returned_too",
+       "A pair is returned, the result and how many tokens each expert had, in place of the result", "interface",
+       ("return Y", "return Y, (gates != 0).sum(0)"))
 
 
 _routes = {}
@@ -873,13 +608,9 @@ def routes_kept(X, gates, W_in, W_out):
 _buffers = {}
 
 
-@wrong("The result lies in a buffer kept for each shape, so that a later call changes an earlier result", "interface")
-def buffer_kept(X, gates, W_in, W_out):
-    Y = torch.zeros_like(X)
-    for e in range(gates.shape[1]):
-        tokens = gates[:, e].nonzero().squeeze(-1)
-        Y = Y.index_add(0, tokens, F.gelu(X[tokens] @ W_in[e]) @ W_out[e] * gates[tokens, e, None])
-    buffer = _buffers.setdefault((X.shape, X.dtype, X.device), torch.empty_like(Y.detach()))
-    buffer.copy_(Y.detach())
-    Y.data = buffer
-    return Y
+change(_plain, "buffer_kept",
+       "The result lies in a buffer kept for each shape, so that a later call changes an earlier result", "interface",
+       before("return Y", """
+        buffer = _buffers.setdefault((X.shape, X.dtype, X.device), torch.empty_like(Y.detach()))
+        buffer.copy_(Y.detach())
+        Y.data = buffer"""))

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import after, before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -118,43 +118,31 @@ def own_gradient(images, texts, momentum_images, momentum_texts, image_queue, te
     return loss / 2
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
+    def side(q, slow, others, queue):
+        c = torch.cat([others, queue]).detach()
+        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
+        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
+        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
+
+    pictures = side(images, momentum_images, momentum_texts, text_queue)
+    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+
+
 # ---------------------------------------------------------------- wrong: gradients
 
 
-@wrong("the batch's part of the candidates is not detached: gradients reach the slow copies", kind="gradient")
-def candidates_learn(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue.detach()])
-        target = alpha * (slow @ c.T / temperature).softmax(1).detach()
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the queues are not detached: gradients reach them", kind="gradient")
-def queues_learn(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others.detach(), queue])
-        target = alpha * (slow @ c.T / temperature).softmax(1).detach()
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the soft targets are not detached: gradients reach the slow copies through them", kind="gradient")
-def targets_learn(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "candidates_learn",
+       "the batch's part of the candidates is not detached: gradients reach the slow copies", "gradient",
+       (".cat([others, queue]).detach()", ".cat([others, queue.detach()])"), ("slow.detach()", "slow"),
+       (".softmax(1)", ".softmax(1).detach()"))
+change(_plain, "queues_learn", "the queues are not detached: gradients reach them", "gradient",
+       (".cat([others, queue]).detach()", ".cat([others.detach(), queue])"), ("slow.detach()", "slow"),
+       (".softmax(1)", ".softmax(1).detach()"))
+change(_plain, "targets_learn",
+       "the soft targets are not detached: gradients reach the slow copies through them", "gradient",
+       ("slow.detach()", "slow"))
 
 
 @wrong("everything stands under no_grad: nothing learns", kind="gradient")
@@ -170,16 +158,8 @@ def nothing_learns(images, texts, momentum_images, momentum_texts, image_queue, 
     return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
 
 
-@wrong("texts are detached on their side: only the pictures' encoder learns", kind="gradient")
-def texts_detached(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts.detach(), momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "texts_detached", "texts are detached on their side: only the pictures' encoder learns", "gradient",
+       ("texts, momentum_texts", "texts.detach(), momentum_texts"))
 
 
 @wrong(
@@ -198,34 +178,18 @@ def straight_through(images, texts, momentum_images, momentum_texts, image_queue
     return (pictures + side(texts, momentum_texts, momentum_images, image_queue, images)) / 2
 
 
-@wrong(
-    "the log-sum-exp is detached: the value is right, the gradient lacks the push away from the others", kind="gradient"
-)
-def sum_detached(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        scores = q @ c.T / temperature
-        return -(target * (scores - scores.logsumexp(1, keepdim=True).detach())).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "sum_detached",
+       "the log-sum-exp is detached: the value is right, the gradient lacks the push away from the others", "gradient",
+       before("return -", "scores = q @ c.T / temperature"),
+       ("(q @ c.T / temperature).log_softmax(1)", "(scores - scores.logsumexp(1, keepdim=True).detach())"))
 
 
 # ---------------------------------------------------------------- wrong: concepts
 
 
-@wrong("the batch's candidates are the learning encoders' vectors (detached), not the slow copies'", kind="concept")
-def candidates_of_the_fast(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, texts, text_queue)
-    return (pictures + side(texts, momentum_texts, images, image_queue)) / 2
+change(_plain, "candidates_of_the_fast",
+       "the batch's candidates are the learning encoders' vectors (detached), not the slow copies'", "concept",
+       ("momentum_texts, text_queue", "texts, text_queue"), ("momentum_images, image_queue", "images, image_queue"))
 
 
 @wrong("the soft targets come from the learning vectors (detached), not from their slow copies", kind="concept")
@@ -240,28 +204,11 @@ def targets_of_the_fast(images, texts, momentum_images, momentum_texts, image_qu
     return (side(images, momentum_texts, text_queue) + side(texts, momentum_images, image_queue)) / 2
 
 
-@wrong("the queue stands before the batch, while the own candidate is still looked for at place i", kind="concept")
-def queue_first(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([queue, others]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("α and 1 − α are exchanged", kind="concept")
-def alpha_exchanged(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = (1 - alpha) * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + alpha * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "queue_first",
+       "the queue stands before the batch, while the own candidate is still looked for at place i", "concept",
+       ("[others, queue]", "[queue, others]"))
+change(_plain, "alpha_exchanged", "α and 1 − α are exchanged", "concept",
+       ("target = alpha", "target = (1 - alpha)"), ("(1 - alpha)", "alpha"))
 
 
 @wrong("hard targets only: α is not used", kind="concept")
@@ -273,16 +220,9 @@ def hard_only(images, texts, momentum_images, momentum_texts, image_queue, text_
     return (pictures + F.cross_entropy(texts @ all_images.T / temperature, own)) / 2
 
 
-@wrong("the one-hot part is added without its factor 1 − α, so that targets sum to 1 + α", kind="concept")
-def one_hot_whole(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "one_hot_whole",
+       "the one-hot part is added without its factor 1 − α, so that targets sum to 1 + α", "concept",
+       ("(1 - alpha) * torch", "torch"))
 
 
 @wrong("the queues are forgotten: the batch's N candidates alone", kind="concept")
@@ -296,16 +236,11 @@ def no_queue(images, texts, momentum_images, momentum_texts, image_queue, text_q
     return (side(images, momentum_images, momentum_texts) + side(texts, momentum_texts, momentum_images)) / 2
 
 
-@wrong("the soft targets are a softmax over the batch alone, with 0 for the queue", kind="concept")
-def targets_of_the_batch(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        soft = F.pad((slow.detach() @ others.detach().T / temperature).softmax(1), (0, len(queue)))
-        target = alpha * soft + (1 - alpha) * torch.eye(*soft.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "targets_of_the_batch",
+       "the soft targets are a softmax over the batch alone, with 0 for the queue", "concept",
+       ("target = alpha * (slow.detach() @ c.T / temperature).softmax(1)",
+        "soft = F.pad((slow.detach() @ others.detach().T / temperature).softmax(1), (0, len(queue)))"),
+       ("target = target", "target = alpha * soft"), ("target.shape", "soft.shape"))
 
 
 @wrong("the temperature is missing in the soft targets", kind="concept")
@@ -344,54 +279,20 @@ def pictures_only(images, texts, momentum_images, momentum_texts, image_queue, t
     return F.cross_entropy(images @ c.T / temperature, target) + 0 * texts.sum()
 
 
-@wrong("both losses are added, not averaged", kind="concept")
-def sum_of_both(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return pictures + side(texts, momentum_texts, momentum_images, image_queue)
-
-
-@wrong(
-    "the Kullback-Leibler divergence in place of the cross-entropy: the targets' entropy is subtracted", kind="concept"
-)
-def divergence(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return F.kl_div((q @ c.T / temperature).log_softmax(1), target, reduction="batchmean")
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("pictures are compared with the slow pictures and the pictures' queue, texts with texts", kind="concept")
-def same_kind(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_images, image_queue)
-    return (pictures + side(texts, momentum_texts, momentum_texts, text_queue)) / 2
-
-
-@wrong("the two queues are exchanged", kind="concept")
-def queues_exchanged(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, image_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, text_queue)) / 2
+change(_plain, "sum_of_both", "both losses are added, not averaged", "concept",
+       ("return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2",
+        "return pictures + side(texts, momentum_texts, momentum_images, image_queue)"))
+change(_plain, "divergence",
+       "the Kullback-Leibler divergence in place of the cross-entropy: the targets' entropy is subtracted", "concept",
+       ("return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()",
+        'return F.kl_div((q @ c.T / temperature).log_softmax(1), target, reduction="batchmean")'))
+change(_plain, "same_kind",
+       "pictures are compared with the slow pictures and the pictures' queue, texts with texts", "concept",
+       ("momentum_texts, text_queue", "momentum_images, image_queue"),
+       ("momentum_images, image_queue", "momentum_texts, text_queue"))
+change(_plain, "queues_exchanged", "the two queues are exchanged", "concept",
+       ("momentum_texts, text_queue", "momentum_texts, image_queue"),
+       ("momentum_images, image_queue", "momentum_images, text_queue"))
 
 
 @wrong("the pictures' targets serve the texts too", kind="concept")
@@ -418,17 +319,9 @@ def texts_with_slow_pictures(
     return (pictures + side(texts, momentum_images, momentum_images, image_queue)) / 2
 
 
-@wrong("the cross-entropy is turned round: −Σ softmax(score) log target", kind="concept")
-def turned_round(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        logs = target.clamp_min(torch.finfo(target.dtype).tiny).log()
-        return -((q @ c.T / temperature).softmax(1) * logs).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "turned_round", "the cross-entropy is turned round: −Σ softmax(score) log target", "concept",
+       before("return -", "logs = target.clamp_min(torch.finfo(target.dtype).tiny).log()"),
+       ("target * (q @ c.T / temperature).log_softmax(1)", "(q @ c.T / temperature).softmax(1) * logs"))
 
 
 @wrong("slow scores are mixed with the one-hot before the softmax, not after it", kind="concept")
@@ -444,16 +337,10 @@ def mixed_before_softmax(images, texts, momentum_images, momentum_texts, image_q
     return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
 
 
-@wrong("the soft part is the slow copy's best candidate (argmax), not its softmax", kind="concept")
-def best_candidate(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        best = F.one_hot((slow.detach() @ c.T).argmax(1), len(c)).to(q.dtype)
-        target = alpha * best + (1 - alpha) * torch.eye(*best.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "best_candidate", "the soft part is the slow copy's best candidate (argmax), not its softmax", "concept",
+       ("target = alpha * (slow.detach() @ c.T / temperature).softmax(1)",
+        "best = F.one_hot((slow.detach() @ c.T).argmax(1), len(c)).to(q.dtype)"),
+       ("target = target", "target = alpha * best"), ("target.shape", "best.shape"))
 
 
 @wrong("the soft part is label smoothing: α is spread evenly over all candidates", kind="concept")
@@ -478,161 +365,58 @@ def own_left_out(images, texts, momentum_images, momentum_texts, image_queue, te
     return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
 
 
-@wrong("the sign is missing", kind="concept")
-def sign_missing(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return (target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+change(_plain, "sign_missing", "the sign is missing", "concept",
+       ("return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()",
+        "return (target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()"))
 
 
 # ---------------------------------------------------------------- wrong: axes, shapes
 
 
-@wrong("mean over all N (N + K) entries in place of the sum over the candidates", kind="shape")
-def mean_over_all(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the slow softmax runs over the batch (dim 0), not over the candidates", kind="shape")
-def slow_softmax_over_batch(
-    images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha
-):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(0)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the log-softmax runs over the batch (dim 0), not over the candidates", kind="shape")
-def log_softmax_over_batch(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(0)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("summed over the batch, not averaged", kind="shape")
-def summed_over_batch(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the own place is moved by K, though the queue stands behind the batch", kind="shape")
-def own_place_moved(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        own = F.one_hot(torch.arange(len(q), device=q.device) + len(queue), len(c)).to(q.dtype)
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1) + (1 - alpha) * own
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong(
-    "a square identity of size N is padded to 2N columns: it fails unless the queue is as long as the batch",
-    kind="edge",
-)
-def queue_as_long_as_batch(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
+change(_plain, "mean_over_all", "mean over all N (N + K) entries in place of the sum over the candidates", "shape",
+       (".sum(1).mean()", ".mean()"))
+change(targets_without_temperature, "slow_softmax_over_batch",
+       "the slow softmax runs over the batch (dim 0), not over the candidates", "shape",
+       ("(slow.detach() @ c.T).softmax(1)", "(slow.detach() @ c.T / temperature).softmax(0)"))
+change(_plain, "log_softmax_over_batch",
+       "the log-softmax runs over the batch (dim 0), not over the candidates", "shape",
+       (".log_softmax(1)", ".log_softmax(0)"))
+change(_plain, "summed_over_batch", "summed over the batch, not averaged", "shape",
+       (".sum(1).mean()", ".sum()"))
+change(_plain, "own_place_moved", "the own place is moved by K, though the queue stands behind the batch", "shape",
+       after("c = torch.cat([others, queue]).detach()",
+             "own = F.one_hot(torch.arange(len(q), device=q.device) + len(queue), len(c)).to(q.dtype)"),
+       (".softmax(1)", ".softmax(1) + (1 - alpha) * own"),
+       ("target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)", ""))
+change(_plain, "queue_as_long_as_batch",
+       "a square identity of size N is padded to 2N columns: it fails unless the queue is as long as the batch", "edge",
+       after("c = torch.cat([others, queue]).detach()", """
         eye = torch.eye(len(q), dtype=q.dtype, device=q.device)
-        own = torch.cat([eye, torch.zeros_like(eye)], 1)
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1) + (1 - alpha) * own
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("view(-1) on the queues fails for a transposed layout (a queue stored as [D, K])", kind="layout")
-def queue_by_view(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue.view(-1).view(-1, q.shape[1])]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+        own = torch.cat([eye, torch.zeros_like(eye)], 1)"""),
+       (".softmax(1)", ".softmax(1) + (1 - alpha) * own"),
+       ("target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)", ""))
+change(_plain, "queue_by_view",
+       "view(-1) on the queues fails for a transposed layout (a queue stored as [D, K])", "layout",
+       ("[others, queue]", "[others, queue.view(-1).view(-1, q.shape[1])]"))
 
 
 # ---------------------------------------------------------------- wrong: numerics
 
 
-@wrong("softmax, then the logarithm: at a low temperature 0 times −∞ or a gradient of NaN", kind="numerics")
-def log_of_softmax(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).softmax(1).log()).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the slow softmax is e^score over its sum, which overflows at a low temperature", kind="numerics")
-def slow_exponentials(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
+change(_plain, "log_of_softmax",
+       "softmax, then the logarithm: at a low temperature 0 times −∞ or a gradient of NaN", "numerics",
+       (".log_softmax(1)", ".softmax(1).log()"))
+change(_plain, "slow_exponentials",
+       "the slow softmax is e^score over its sum, which overflows at a low temperature", "numerics",
+       ("target = alpha * (slow.detach() @ c.T / temperature).softmax(1)", """
         powers = (slow.detach() @ c.T / temperature).exp()
-        target = alpha * powers / powers.sum(1, keepdim=True)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("log-softmax is cut at −20, so that larger losses do not count and get no gradient", kind="numerics")
-def logarithm_cut(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1).clamp(min=-20)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("the targets are kept in half precision", kind="numerics")
-def targets_in_half(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target.half().to(q.dtype) * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+        target = alpha * powers / powers.sum(1, keepdim=True)"""))
+change(_plain, "logarithm_cut",
+       "log-softmax is cut at −20, so that larger losses do not count and get no gradient", "numerics",
+       (".log_softmax(1)", ".log_softmax(1).clamp(min=-20)"))
+change(_plain, "targets_in_half", "the targets are kept in half precision", "numerics",
+       ("return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()",
+        "return -(target.half().to(q.dtype) * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()"))
 
 
 # ---------------------------------------------------------------- wrong: interface
@@ -650,71 +434,27 @@ def always_float(images, texts, momentum_images, momentum_texts, image_queue, te
     return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
 
 
-@wrong("the identity stands on the CPU, which fails with inputs on another device", kind="interface")
-def identity_on_the_cpu(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
+change(_plain, "identity_on_the_cpu",
+       "the identity stands on the CPU, which fails with inputs on another device", "interface",
+       ("dtype=q.dtype, device=q.device", "dtype=q.dtype"))
+change(_plain, "queue_refilled",
+       "the batch is put into the queues in place, after the loss (the newest replace the first places)", "interface",
+       ("return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2", """
+        loss = (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
+        with torch.no_grad():
+            n = min(len(images), len(image_queue))
+            image_queue[:n], text_queue[:n] = momentum_images[:n], momentum_texts[:n]
+        return loss"""))
+change(_plain, "slow_copies_moved",
+       "the slow copies are moved towards the learning vectors in place before use", "interface",
+       ("def side(q, slow, others, queue):", """
+        with torch.no_grad():
+            momentum_images.mul_(0.995).add_(0.005 * images)
+            momentum_texts.mul_(0.995).add_(0.005 * texts)
 
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong(
-    "the batch is put into the queues in place, after the loss (the newest replace the first places)", kind="interface"
-)
-def queue_refilled(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    loss = (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-    with torch.no_grad():
-        n = min(len(images), len(image_queue))
-        image_queue[:n], text_queue[:n] = momentum_images[:n], momentum_texts[:n]
-    return loss
-
-
-@wrong("the slow copies are moved towards the learning vectors in place before use", kind="interface")
-def slow_copies_moved(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    with torch.no_grad():
-        momentum_images.mul_(0.995).add_(0.005 * images)
-        momentum_texts.mul_(0.995).add_(0.005 * texts)
-
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("α is fixed at 0.4, as in the paper; the argument is not used", kind="interface")
-def alpha_fixed(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = 0.4 * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + 0.6 * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2
-
-
-@wrong("both losses come back as a pair", kind="interface")
-def two_losses(images, texts, momentum_images, momentum_texts, image_queue, text_queue, temperature, alpha):
-    def side(q, slow, others, queue):
-        c = torch.cat([others, queue]).detach()
-        target = alpha * (slow.detach() @ c.T / temperature).softmax(1)
-        target = target + (1 - alpha) * torch.eye(*target.shape, dtype=q.dtype, device=q.device)
-        return -(target * (q @ c.T / temperature).log_softmax(1)).sum(1).mean()
-
-    pictures = side(images, momentum_images, momentum_texts, text_queue)
-    return pictures, side(texts, momentum_texts, momentum_images, image_queue)
+        def side(q, slow, others, queue):"""))
+change(_plain, "alpha_fixed", "α is fixed at 0.4, as in the paper; the argument is not used", "interface",
+       ("target = alpha", "target = 0.4"), ("(1 - alpha)", "0.6"))
+change(_plain, "two_losses", "both losses come back as a pair", "interface",
+       ("return (pictures + side(texts, momentum_texts, momentum_images, image_queue)) / 2",
+        "return pictures, side(texts, momentum_texts, momentum_images, image_queue)"))

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 import math
 import numpy as np
 
@@ -77,9 +77,13 @@ def _squares(points):
     return (points[:, :, None] - points[:, None]).square().sum(-1)
 
 
-@wrong("itself is left out", kind="concept")
-def without_itself(points, k):
-    return _squares(points).argsort(-1)[..., 1 : k + 1]
+# Right, and not registered: answers below are changes of it.
+def _plain(points, k):
+    return _squares(points).argsort(-1)[..., :k]
+
+
+change(_plain, "without_itself", "itself is left out", "concept",
+       ("..., :k", "..., 1 : k + 1"))
 
 
 @wrong("itself is left out by an infinite diagonal; where k is N it comes last", kind="concept")
@@ -88,34 +92,18 @@ def infinite_diagonal(points, k):
     return D.argsort(-1)[..., :k]
 
 
-@wrong("k + 1 neighbours", kind="concept")
-def one_too_many(points, k):
-    return _squares(points).argsort(-1)[..., : k + 1]
-
-
-@wrong("k - 1 neighbours: itself is cut off after topk(k)", kind="concept")
-def one_too_few(points, k):
-    return _squares(points).topk(k, largest=False).indices[..., 1:]
-
-
-@wrong("the farthest points", kind="concept")
-def topk_of_distances(points, k):
-    return _squares(points).topk(k).indices
-
-
-@wrong("the nearest, the farthest of them first", kind="concept")
-def reversed_order(points, k):
-    return _squares(points).argsort(-1)[..., :k].flip(-1)
-
-
-@wrong("descending order cut from behind", kind="concept")
-def descending_from_behind(points, k):
-    return _squares(points).argsort(-1, descending=True)[..., -k:]
-
-
-@wrong("the nearest in order of their numbers", kind="concept")
-def sorted_by_number(points, k):
-    return _squares(points).argsort(-1)[..., :k].sort(-1)[0]
+change(_plain, "one_too_many", "k + 1 neighbours", "concept",
+       ("..., :k", "..., : k + 1"))
+change(_plain, "one_too_few", "k - 1 neighbours: itself is cut off after topk(k)", "concept",
+       (".argsort(-1)[..., :k]", ".topk(k, largest=False).indices[..., 1:]"))
+change(_plain, "topk_of_distances", "the farthest points", "concept",
+       (".argsort(-1)[..., :k]", ".topk(k).indices"))
+change(_plain, "reversed_order", "the nearest, the farthest of them first", "concept",
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k].flip(-1)"))
+change(_plain, "descending_from_behind", "descending order cut from behind", "concept",
+       (".argsort(-1)[..., :k]", ".argsort(-1, descending=True)[..., -k:]"))
+change(_plain, "sorted_by_number", "the nearest in order of their numbers", "concept",
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k].sort(-1)[0]"))
 
 
 @wrong("boolean mask of the nearest, nonzero: in order of their numbers", kind="concept")
@@ -137,10 +125,8 @@ def itself_last(points, k):
     return torch.cat([order[..., 1:], order[..., :1]], -1)
 
 
-@wrong("distances from the origin", kind="concept")
-def from_the_origin(points, k):
-    D = points.norm(dim=-1)[:, None].expand(-1, points.shape[1], -1)
-    return D.argsort(-1)[..., :k]
+change(_plain, "from_the_origin", "distances from the origin", "concept",
+       before("return", "D = points.norm(dim=-1)[:, None].expand(-1, points.shape[1], -1)"), ("_squares(points)", "D"))
 
 
 @wrong("differences of the lengths: distance from the origin compared with one's own", kind="concept")
@@ -155,20 +141,12 @@ def from_the_mean(points, k):
     return D.argsort(-1)[..., :k]
 
 
-@wrong("distances from the first point for all", kind="concept")
-def from_the_first_point(points, k):
-    D = (points - points[:, :1]).norm(dim=-1)[:, None].expand(-1, points.shape[1], -1)
-    return D.argsort(-1)[..., :k]
-
-
-@wrong("L1", kind="concept")
-def manhattan(points, k):
-    return torch.cdist(points, points, p=1).argsort(-1)[..., :k]
-
-
-@wrong("maximum norm", kind="concept")
-def chebyshev(points, k):
-    return torch.cdist(points, points, p=float("inf")).argsort(-1)[..., :k]
+change(from_the_mean, "from_the_first_point", "distances from the first point for all", "concept",
+       ("points.mean(1, keepdim=True)", "points[:, :1]"))
+change(_plain, "manhattan", "L1", "concept",
+       ("_squares(points)", "torch.cdist(points, points, p=1)"))
+change(_plain, "chebyshev", "maximum norm", "concept",
+       ("_squares(points)", 'torch.cdist(points, points, p=float("inf"))'))
 
 
 @wrong("cosine similarity", kind="concept")
@@ -177,19 +155,12 @@ def by_cosine(points, k):
     return (X @ X.mT).topk(k).indices
 
 
-@wrong("largest products", kind="concept")
-def by_products(points, k):
-    return (points @ points.mT).topk(k).indices
-
-
-@wrong("smallest products", kind="concept")
-def by_smallest_products(points, k):
-    return (points @ points.mT).argsort(-1)[..., :k]
-
-
-@wrong("smallest absolute products", kind="concept")
-def by_absolute_products(points, k):
-    return (points @ points.mT).abs().argsort(-1)[..., :k]
+change(_plain, "by_products", "largest products", "concept",
+       ("return _squares(points).argsort(-1)[..., :k]", "return (points @ points.mT).topk(k).indices"))
+change(_plain, "by_smallest_products", "smallest products", "concept",
+       ("_squares(points)", "(points @ points.mT)"))
+change(_plain, "by_absolute_products", "smallest absolute products", "concept",
+       ("_squares(points)", "(points @ points.mT).abs()"))
 
 
 @wrong("|y|² - x·y: the factor 2 is forgotten", kind="concept")
@@ -198,39 +169,20 @@ def factor_forgotten(points, k):
     return (lengths[:, :, None] + lengths[:, None] - points @ points.mT).argsort(-1)[..., :k]
 
 
-@wrong("the sign of the product is wrong: |x + y|", kind="concept")
-def sum_for_difference(points, k):
-    return (points[:, :, None] + points[:, None]).square().sum(-1).argsort(-1)[..., :k]
-
-
-@wrong("differences without squares", kind="concept")
-def not_squared(points, k):
-    return (points[:, :, None] - points[:, None]).sum(-1).argsort(-1)[..., :k]
-
-
-@wrong("differences the other way round, without squares", kind="concept")
-def not_squared_other(points, k):
-    return (points[:, None] - points[:, :, None]).sum(-1).argsort(-1)[..., :k]
-
-
-@wrong("squared after the sum", kind="concept")
-def squared_after_the_sum(points, k):
-    return (points[:, :, None] - points[:, None]).sum(-1).square().argsort(-1)[..., :k]
-
-
-@wrong("the first coordinate only", kind="concept")
-def first_coordinate(points, k):
-    return (points[:, :, None, 0] - points[:, None, :, 0]).abs().argsort(-1)[..., :k]
-
-
-@wrong("the last coordinate only", kind="concept")
-def last_coordinate(points, k):
-    return (points[:, :, None, -1] - points[:, None, :, -1]).abs().argsort(-1)[..., :k]
-
-
-@wrong("the first two coordinates only, as in a plane", kind="concept")
-def in_the_plane(points, k):
-    return _squares(points[..., :2]).argsort(-1)[..., :k]
+change(_plain, "sum_for_difference", "the sign of the product is wrong: |x + y|", "concept",
+       ("_squares(points)", "(points[:, :, None] + points[:, None]).square().sum(-1)"))
+change(_plain, "not_squared", "differences without squares", "concept",
+       ("_squares(points)", "(points[:, :, None] - points[:, None]).sum(-1)"))
+change(_plain, "not_squared_other", "differences the other way round, without squares", "concept",
+       ("_squares(points)", "(points[:, None] - points[:, :, None]).sum(-1)"))
+change(_plain, "squared_after_the_sum", "squared after the sum", "concept",
+       ("_squares(points)", "(points[:, :, None] - points[:, None]).sum(-1).square()"))
+change(_plain, "first_coordinate", "the first coordinate only", "concept",
+       ("_squares(points)", "(points[:, :, None, 0] - points[:, None, :, 0]).abs()"))
+change(_plain, "last_coordinate", "the last coordinate only", "concept",
+       ("_squares(points)", "(points[:, :, None, -1] - points[:, None, :, -1]).abs()"))
+change(_plain, "in_the_plane", "the first two coordinates only, as in a plane", "concept",
+       ("_squares(points)", "_squares(points[..., :2])"))
 
 
 @wrong("coordinates are standardised first", kind="concept")
@@ -239,9 +191,8 @@ def standardised(points, k):
     return _squares(X).argsort(-1)[..., :k]
 
 
-@wrong("points are rounded to whole numbers before", kind="numerics")
-def rounded(points, k):
-    return _squares(points.round()).argsort(dim=-1, stable=True)[..., :k]
+change(_plain, "rounded", "points are rounded to whole numbers before", "numerics",
+       ("_squares(points).argsort(-1)", "_squares(points.round()).argsort(dim=-1, stable=True)"))
 
 
 @wrong("positions in the list in place of places in space", kind="concept")
@@ -269,15 +220,11 @@ def all_sets_together(points, k):
     return torch.cdist(flat, flat).argsort(-1)[:, :k].view(*points.shape[:2], k)
 
 
-@wrong("numbers with an offset b·N, as for a flattened batch", kind="concept")
-def with_offset(points, k):
-    B, N, _ = points.shape
-    return _squares(points).argsort(-1)[..., :k] + N * torch.arange(B)[:, None, None]
-
-
-@wrong("numbers from 1 on", kind="concept")
-def from_one_on(points, k):
-    return _squares(points).argsort(-1)[..., :k] + 1
+change(_plain, "with_offset", "numbers with an offset b·N, as for a flattened batch", "concept",
+       before("return", "B, N, _ = points.shape"),
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k] + N * torch.arange(B)[:, None, None]"))
+change(_plain, "from_one_on", "numbers from 1 on", "concept",
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k] + 1"))
 
 
 @wrong("neighbours of the first set for all sets", kind="concept")
@@ -285,24 +232,14 @@ def first_set_for_all(points, k):
     return _squares(points[:1]).argsort(-1)[..., :k].repeat(len(points), 1, 1)
 
 
-@wrong("compared with the points of the first set", kind="concept")
-def against_the_first_set(points, k):
-    return (points[:, :, None] - points[:1, None]).square().sum(-1).argsort(-1)[..., :k]
-
-
-@wrong("distances summed over the batch", kind="concept")
-def summed_over_the_batch(points, k):
-    return _squares(points).sum(0, keepdim=True).argsort(-1)[..., :k].repeat(len(points), 1, 1)
-
-
-@wrong("ranks in place of numbers (argsort twice)", kind="concept")
-def argsort_twice(points, k):
-    return _squares(points).argsort(-1).argsort(-1)[..., :k]
-
-
-@wrong("argsort along the wrong axis, first k columns", kind="concept")
-def argsort_along_queries(points, k):
-    return _squares(points).argsort(1)[..., :k]
+change(_plain, "against_the_first_set", "compared with the points of the first set", "concept",
+       ("_squares(points)", "(points[:, :, None] - points[:1, None]).square().sum(-1)"))
+change(_plain, "summed_over_the_batch", "distances summed over the batch", "concept",
+       (".argsort(-1)[..., :k]", ".sum(0, keepdim=True).argsort(-1)[..., :k].repeat(len(points), 1, 1)"))
+change(_plain, "argsort_twice", "ranks in place of numbers (argsort twice)", "concept",
+       (".argsort(-1)", ".argsort(-1).argsort(-1)"))
+change(_plain, "argsort_along_queries", "argsort along the wrong axis, first k columns", "concept",
+       (".argsort(-1)", ".argsort(1)"))
 
 
 @wrong("sorted along the wrong axis, transposed to the right shape only by a reshape", kind="concept")
@@ -324,24 +261,14 @@ def cumulative_path(points, k):
     return torch.stack(path, -1)
 
 
-@wrong("the result is [B, k, N]", kind="shape")
-def points_last(points, k):
-    return _squares(points).argsort(1)[:, :k]
-
-
-@wrong("k is 3 whatever is asked", kind="shape")
-def three_always(points, k):
-    return _squares(points).argsort(-1)[..., :3]
-
-
-@wrong("k is ignored: all points by distance", kind="shape")
-def all_by_distance(points, k):
-    return _squares(points).argsort(-1)
-
-
-@wrong("the distances in place of the numbers", kind="interface")
-def distances(points, k):
-    return _squares(points).sqrt().topk(k, largest=False).values
+change(_plain, "points_last", "the result is [B, k, N]", "shape",
+       (".argsort(-1)[..., :k]", ".argsort(1)[:, :k]"))
+change(_plain, "three_always", "k is 3 whatever is asked", "shape",
+       ("..., :k", "..., :3"))
+change(_plain, "all_by_distance", "k is ignored: all points by distance", "shape",
+       (".argsort(-1)[..., :k]", ".argsort(-1)"))
+change(_plain, "distances", "the distances in place of the numbers", "interface",
+       (".argsort(-1)[..., :k]", ".sqrt().topk(k, largest=False).values"))
 
 
 @wrong("squared distances and numbers as a pair", kind="interface")
@@ -355,19 +282,12 @@ def a_mask(points, k):
     return D <= D.kthvalue(k, -1, keepdim=True).values
 
 
-@wrong("numbers as floats", kind="interface")
-def as_floats(points, k):
-    return _squares(points).argsort(-1)[..., :k].float()
-
-
-@wrong("numbers in uint8, which hundreds of points do not fit into", kind="numerics")
-def as_bytes(points, k):
-    return _squares(points).argsort(-1)[..., :k].to(torch.uint8).long()
-
-
-@wrong("squeeze() loses axes of one", kind="shape")
-def squeezed(points, k):
-    return _squares(points).argsort(-1)[..., :k].squeeze()
+change(_plain, "as_floats", "numbers as floats", "interface",
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k].float()"))
+change(_plain, "as_bytes", "numbers in uint8, which hundreds of points do not fit into", "numerics",
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k].to(torch.uint8).long()"))
+change(_plain, "squeezed", "squeeze() loses axes of one", "shape",
+       (".argsort(-1)[..., :k]", ".argsort(-1)[..., :k].squeeze()"))
 
 
 @wrong("the expanded square, which loses all digits far from the origin", kind="numerics")
@@ -388,15 +308,10 @@ def cut_off(points, k):
     return D.masked_fill(D > 1e6, 1e6).argsort(dim=-1, stable=True)[..., :k]
 
 
-@wrong("exp(-distance) as nearness: underflows at large distances", kind="numerics")
-def by_kernel(points, k):
-    return (-_squares(points)).exp().argsort(-1, descending=True)[..., :k]
-
-
-@wrong("the points are centred in place", kind="interface")
-def centred_in_place(points, k):
-    points -= points.mean(1, keepdim=True)
-    return _squares(points).argsort(-1)[..., :k]
+change(_plain, "by_kernel", "exp(-distance) as nearness: underflows at large distances", "numerics",
+       ("_squares(points).argsort(-1)", "(-_squares(points)).exp().argsort(-1, descending=True)"))
+change(_plain, "centred_in_place", "the points are centred in place", "interface",
+       before("return", "points -= points.mean(1, keepdim=True)"))
 
 
 @wrong("three coordinates are written into the code", kind="shape")
@@ -498,14 +413,10 @@ def _squares_too(points):
     return (points[:, :, None] - points[:, None]).square().sum(-1)
 
 
-@wrong("the last k of the sorted points", kind="concept")
-def last_of_the_sorted(points, k):
-    return _squares_too(points).argsort(-1)[..., -k:]
-
-
-@wrong("squared differences are multiplied, not added", kind="concept")
-def product_of_squares(points, k):
-    return (points[:, :, None] - points[:, None]).square().prod(-1).argsort(-1)[..., :k]
+change(_plain, "last_of_the_sorted", "the last k of the sorted points", "concept",
+       ("return _squares(points).argsort(-1)[..., :k]", "return _squares_too(points).argsort(-1)[..., -k:]"))
+change(_plain, "product_of_squares", "squared differences are multiplied, not added", "concept",
+       ("_squares(points)", "(points[:, :, None] - points[:, None]).square().prod(-1)"))
 
 
 @wrong("farthest point sampling as in PointNet++", kind="concept")
@@ -529,9 +440,8 @@ def ball_query(points, k, radius=1.0):
     return torch.where(numbers == N, numbers[..., :1].expand_as(numbers), numbers)
 
 
-@wrong("the points are first moved to the unit sphere", kind="concept")
-def on_the_sphere(points, k):
-    return _squares_too(F.normalize(points, dim=-1)).argsort(-1)[..., :k]
+change(_plain, "on_the_sphere", "the points are first moved to the unit sphere", "concept",
+       ("_squares(points)", "_squares_too(F.normalize(points, dim=-1))"))
 
 
 @wrong("two mistakes: the farthest first, and only one set searched", kind="concept")
@@ -547,14 +457,10 @@ def as_in_dgcnn(points, k):
     return (-xx - inner - xx.transpose(2, 1)).topk(k=k, dim=-1)[1]
 
 
-@wrong("cdist by the matrix product", kind="numerics")
-def cdist_by_product(points, k):
-    return torch.cdist(points, points, compute_mode="use_mm_for_euclid_dist").argsort(-1)[..., :k]
-
-
-@wrong("coordinates in half precision", kind="numerics")
-def in_half_precision(points, k):
-    return _squares_too(points.half().float()).argsort(-1)[..., :k]
+change(_plain, "cdist_by_product", "cdist by the matrix product", "numerics",
+       ("_squares(points)", 'torch.cdist(points, points, compute_mode="use_mm_for_euclid_dist")'))
+change(_plain, "in_half_precision", "coordinates in half precision", "numerics",
+       ("_squares(points)", "_squares_too(points.half().float())"))
 
 
 @wrong("topk takes k + 1, as if the point itself came on top", kind="edge")
@@ -562,14 +468,10 @@ def one_too_many_too(points, k):
     return _squares_too(points).topk(k + 1, largest=False).indices
 
 
-@wrong("k - 1 neighbours: the point itself is not counted", kind="edge")
-def one_too_few_too(points, k):
-    return _squares_too(points).argsort(-1)[..., : k - 1]
-
-
-@wrong("squeezed: with one set, or one neighbour, an axis is lost", kind="edge")
-def squeezed_too(points, k):
-    return _squares_too(points).squeeze().argsort(-1)[..., :k]
+change(_plain, "one_too_few_too", "k - 1 neighbours: the point itself is not counted", "edge",
+       ("_squares", "_squares_too"), ("..., :k", "..., : k - 1"))
+change(_plain, "squeezed_too", "squeezed: with one set, or one neighbour, an axis is lost", "edge",
+       ("_squares(points)", "_squares_too(points).squeeze()"))
 
 
 @wrong("the neighbours' coordinates", kind="interface")

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -111,9 +111,13 @@ def not_renormalized(S, right):
     return S.softmax(1).masked_fill(right, 0)
 
 
-@wrong("the mask is inverted: right captions are drawn", kind="concept")
-def inverted(S, right):
-    return S.masked_fill(~right, -math.inf).softmax(1)
+# Right, and not registered: answers below are changes of it.
+def _plain(S, right):
+    return S.masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
+
+
+change(_plain, "inverted", "the mask is inverted: right captions are drawn", "concept",
+       ("right, -math.inf", "~right, -math.inf"), (".softmax(1).nan_to_num(0.0)", ".softmax(1)"))
 
 
 @wrong("the most similar negative gets 1, the others 0", kind="concept")
@@ -134,9 +138,8 @@ def proportional_to_scores(S, right):
     return weights / weights.sum(1, keepdim=True).clamp_min(1e-12)
 
 
-@wrong("the sign is turned: dissimilar texts are drawn most often", kind="concept")
-def easiest_first(S, right):
-    return (-S).masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
+change(_plain, "easiest_first", "the sign is turned: dissimilar texts are drawn most often", "concept",
+       ("return S", "return (-S)"))
 
 
 @wrong("as in BLIP, 1e-4 is added to all probabilities before right ones are set to 0", kind="concept")
@@ -145,9 +148,8 @@ def with_a_floor(S, right):
     return weights / weights.sum(1, keepdim=True).clamp_min(1e-12)
 
 
-@wrong("S is divided by a temperature of 0.07 that nobody asked for", kind="concept")
-def with_a_temperature(S, right):
-    return (S / 0.07).masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
+change(_plain, "with_a_temperature", "S is divided by a temperature of 0.07 that nobody asked for", "concept",
+       ("return S", "return (S / 0.07)"))
 
 
 @wrong("texts more similar than the own one are left out too (semi-hard negatives)", kind="concept")
@@ -163,32 +165,21 @@ def whole_columns(S, right):
     return S.masked_fill(out, -math.inf).softmax(1).masked_fill(out, 0)
 
 
-@wrong("the softmax is taken twice", kind="concept")
-def softmax_twice(S, right):
-    return S.softmax(1).masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
-
-
-@wrong("the logarithms of the probabilities come back (0 where right)", kind="concept")
-def logarithms(S, right):
-    return S.masked_fill(right, -math.inf).log_softmax(1).masked_fill(right, 0)
+change(_plain, "softmax_twice", "the softmax is taken twice", "concept",
+       (".masked_fill", ".softmax(1).masked_fill"))
+change(nan_to_zero, "logarithms", "the logarithms of the probabilities come back (0 where right)", "concept",
+       (".softmax(-1).nan_to_num(0.0)", ".log_softmax(1).masked_fill(right, 0)"))
 
 
 # ---------------------------------------------------------------- wrong: axes and shapes
 
 
-@wrong("the softmax runs over the pictures (columns sum to 1)", kind="shape")
-def over_the_pictures(S, right):
-    return S.masked_fill(right, -math.inf).softmax(0).nan_to_num(0.0)
-
-
-@wrong("the result is transposed: rows are texts", kind="shape")
-def transposed(S, right):
-    return S.masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0).T
-
-
-@wrong("one softmax over the whole matrix: all entries together sum to 1", kind="shape")
-def whole_matrix(S, right):
-    return S.masked_fill(right, -math.inf).flatten().softmax(0).nan_to_num(0.0).reshape(S.shape)
+change(nan_to_zero, "over_the_pictures", "the softmax runs over the pictures (columns sum to 1)", "shape",
+       ("-1", "0"))
+change(_plain, "transposed", "the result is transposed: rows are texts", "shape",
+       (".nan_to_num(0.0)", ".nan_to_num(0.0).T"))
+change(nan_to_zero, "whole_matrix", "one softmax over the whole matrix: all entries together sum to 1", "shape",
+       (".softmax(-1).nan_to_num(0.0)", ".flatten().softmax(0).nan_to_num(0.0).reshape(S.shape)"))
 
 
 @wrong("rows and columns are both normalized: the mean of the two softmaxes", kind="shape")
@@ -210,17 +201,15 @@ def by_view(S, right):
     return z.softmax(1).nan_to_num(0.0)
 
 
-@wrong("squeeze() on the result: with N = 1 a number without axes comes back", kind="edge")
-def squeezed(S, right):
-    return S.masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0).squeeze()
+change(_plain, "squeezed", "squeeze() on the result: with N = 1 a number without axes comes back", "edge",
+       (".nan_to_num(0.0)", ".nan_to_num(0.0).squeeze()"))
 
 
 # ---------------------------------------------------------------- wrong: rows without a negative
 
 
-@wrong("rows without a negative are NaN", kind="edge")
-def nan_rows(S, right):
-    return S.masked_fill(right, -math.inf).softmax(1)
+change(nan_to_zero, "nan_rows", "rows without a negative are NaN", "edge",
+       (".softmax(-1).nan_to_num(0.0)", ".softmax(1)"))
 
 
 @wrong("right ones get the smallest number in place of −∞: a row without a negative is uniform, not 0", kind="edge")
@@ -260,20 +249,12 @@ def minus_hundred(S, right):
     return S.masked_fill(right, -100.0).softmax(1) * (~right).any(1, keepdim=True)
 
 
-@wrong(
-    "−1e4 at the right captions: with negatives below −1e4 these lose their weight to the right ones, and all is 0",
-    kind="numerics",
-)
-def minus_ten_thousand(S, right):
-    return S.masked_fill(right, -1e4).softmax(1).masked_fill(right, 0)
-
-
-@wrong(
-    "1e4 is subtracted at the right captions: where one's similarity is larger by more, it still takes the weight",
-    kind="numerics",
-)
-def subtracted(S, right):
-    return (S - 1e4 * right.to(S.dtype)).softmax(1).masked_fill(right, 0)
+change(_plain, "minus_ten_thousand", "−1e4 at the right captions: with negatives below −1e4 these lose their weight to "
+       "the right ones, and all is 0", "numerics",
+       ("-math.inf", "-1e4"), (".nan_to_num(0.0)", ".masked_fill(right, 0)"))
+change(not_renormalized, "subtracted", "1e4 is subtracted at the right captions: where one's similarity is larger by "
+       "more, it still takes the weight", "numerics",
+       ("S.softmax", "(S - 1e4 * right.to(S.dtype)).softmax"))
 
 
 @wrong("exponentials without subtracting the largest overflow", kind="numerics")
@@ -301,9 +282,8 @@ def epsilon_in_the_sum(S, right):
     return P / (P.sum(1, keepdim=True) + 1e-6)
 
 
-@wrong("similarities are cut to [−50, 50]", kind="numerics")
-def cut_to_fifty(S, right):
-    return S.clamp(-50, 50).masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
+change(_plain, "cut_to_fifty", "similarities are cut to [−50, 50]", "numerics",
+       (".masked_fill", ".clamp(-50, 50).masked_fill"))
 
 
 @wrong("one largest number for the whole matrix is subtracted: rows far below it become 0", kind="numerics")
@@ -341,12 +321,10 @@ def sum_detached(S, right):
     return (powers / powers.detach().sum(1, keepdim=True)).masked_fill(right, 0)
 
 
-@wrong(
-    "−∞ is added, not filled in: values are right, but a row without a negative has a gradient of NaN", kind="gradient"
-)
-def infinity_added(S, right):
-    barrier = torch.zeros_like(S).masked_fill(right, -math.inf)
-    return (S + barrier).softmax(1).nan_to_num(0.0)
+change(_plain, "infinity_added",
+       "−∞ is added, not filled in: values are right, but a row without a negative has a gradient of NaN", "gradient",
+       before("return", "barrier = torch.zeros_like(S).masked_fill(right, -math.inf)"),
+       ("S.masked_fill(right, -math.inf)", "(S + barrier)"))
 
 
 @wrong(
@@ -362,22 +340,14 @@ def discarded_after(S, right):
 # ---------------------------------------------------------------- wrong: interface
 
 
-@wrong("S is overwritten with −∞ at the right captions", kind="interface")
-def scores_overwritten(S, right):
-    with torch.no_grad():
-        S.masked_fill_(right, -math.inf)
-    return S.masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
-
-
-@wrong("right is turned into its opposite in place", kind="interface")
-def mask_overwritten(S, right):
-    negative = right.logical_not_()
-    return S.masked_fill(~negative, -math.inf).softmax(1).nan_to_num(0.0)
-
-
-@wrong("computed in float32, and float32 comes back for float64 and bfloat16", kind="interface")
-def always_float(S, right):
-    return S.float().masked_fill(right, -math.inf).softmax(1).nan_to_num(0.0)
+change(_plain, "scores_overwritten", "S is overwritten with −∞ at the right captions", "interface",
+       before("return", """
+        with torch.no_grad():
+            S.masked_fill_(right, -math.inf)"""))
+change(_plain, "mask_overwritten", "right is turned into its opposite in place", "interface",
+       before("return", "negative = right.logical_not_()"), ("right, -math.inf", "~negative, -math.inf"))
+change(_plain, "always_float", "computed in float32, and float32 comes back for float64 and bfloat16", "interface",
+       (".masked_fill", ".float().masked_fill"))
 
 
 @wrong("the result is filled into zeros on the CPU, which does not follow the input's device", kind="interface")

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -121,9 +121,8 @@ def _own_scores(Q, K, neighbours):
     return torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)) / math.sqrt(Q.shape[-1])
 
 
-@wrong("full attention, neighbours are not used", kind="concept")
-def full_attention(Q, K, V, neighbours):
-    return F.scaled_dot_product_attention(Q, K, V)
+change(one_hot_mask, "full_attention", "full attention, neighbours are not used", "concept",
+       ("mask = F.one_hot(neighbours, Q.shape[1]).sum(2).bool()", ""), ("V, attn_mask=mask", "V"))
 
 
 @wrong("the mask is inverted: everything but the neighbours", kind="concept")
@@ -147,34 +146,30 @@ def weights_gathered(Q, K, V, neighbours):
     return (weights.unsqueeze(-1) * _pick(V, neighbours)).sum(2)
 
 
-@wrong("no division by the root", kind="concept")
-def no_root(Q, K, V, neighbours):
-    E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours))
+# Right, and not registered: answers below are changes of it.
+def _plain(Q, K, V, neighbours):
+    return _mixed(_own_scores(Q, K, neighbours), _pick(V, neighbours))
+
+
+change(_plain, "no_root", "no division by the root", "concept",
+       before("return", 'E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours))'),
+       ("_own_scores(Q, K, neighbours)", "E"))
+
+
+# Right, and not registered: answers below are changes of it.
+def _scores_by_einsum(Q, K, V, neighbours):
+    E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)) / math.sqrt(Q.shape[-1])
     return _mixed(E, _pick(V, neighbours))
 
 
-@wrong("divided by D, not by its root", kind="concept")
-def divided_by_width(Q, K, V, neighbours):
-    E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)) / Q.shape[-1]
-    return _mixed(E, _pick(V, neighbours))
-
-
-@wrong("divided by the root of the number of neighbours", kind="concept")
-def root_of_k(Q, K, V, neighbours):
-    E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)) / neighbours.shape[-1] ** 0.5
-    return _mixed(E, _pick(V, neighbours))
-
-
-@wrong("divided by the root of the number of points", kind="concept")
-def root_of_points(Q, K, V, neighbours):
-    E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)) / Q.shape[1] ** 0.5
-    return _mixed(E, _pick(V, neighbours))
-
-
-@wrong("divided by the root of the values' width", kind="concept")
-def root_of_value_width(Q, K, V, neighbours):
-    E = torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours)) / V.shape[-1] ** 0.5
-    return _mixed(E, _pick(V, neighbours))
+change(_scores_by_einsum, "divided_by_width", "divided by D, not by its root", "concept",
+       ("math.sqrt(Q.shape[-1])", "Q.shape[-1]"))
+change(_scores_by_einsum, "root_of_k", "divided by the root of the number of neighbours", "concept",
+       ("math.sqrt(Q.shape[-1])", "neighbours.shape[-1] ** 0.5"))
+change(_scores_by_einsum, "root_of_points", "divided by the root of the number of points", "concept",
+       ("math.sqrt(Q.shape[-1])", "Q.shape[1] ** 0.5"))
+change(_scores_by_einsum, "root_of_value_width", "divided by the root of the values' width", "concept",
+       ("math.sqrt(Q.shape[-1])", "V.shape[-1] ** 0.5"))
 
 
 @wrong("the root is applied to the weights", kind="concept")
@@ -183,16 +178,11 @@ def weights_divided(Q, K, V, neighbours):
     return torch.einsum("bnk,bnkd->bnd", E.softmax(-1) / math.sqrt(Q.shape[-1]), _pick(V, neighbours))
 
 
-@wrong("the point's own key in all products: every neighbour weighs the same", kind="concept")
-def own_key(Q, K, V, neighbours):
-    E = (Q * K).sum(-1, keepdim=True).expand(neighbours.shape) / math.sqrt(Q.shape[-1])
-    return _mixed(E, _pick(V, neighbours))
-
-
-@wrong("queries of the neighbours meet the point's own key", kind="concept")
-def neighbours_ask(Q, K, V, neighbours):
-    E = torch.einsum("bnkd,bnd->bnk", _pick(Q, neighbours), K) / math.sqrt(Q.shape[-1])
-    return _mixed(E, _pick(V, neighbours))
+change(_scores_by_einsum, "own_key", "the point's own key in all products: every neighbour weighs the same", "concept",
+       ('torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours))',
+        "(Q * K).sum(-1, keepdim=True).expand(neighbours.shape)"))
+change(_scores_by_einsum, "neighbours_ask", "queries of the neighbours meet the point's own key", "concept",
+       ('"bnd,bnkd->bnk", Q, _pick(K, neighbours)', '"bnkd,bnd->bnk", _pick(Q, neighbours), K'))
 
 
 @wrong("queries are looked up too, so each neighbour's query meets its own key", kind="concept")
@@ -201,19 +191,12 @@ def query_and_key_of_neighbours(Q, K, V, neighbours):
     return _mixed(E, _pick(V, neighbours))
 
 
-@wrong("keys are compared with keys: the queries are not used", kind="concept")
-def keys_with_keys(Q, K, V, neighbours):
-    return _mixed(_own_scores(K, K, neighbours), _pick(V, neighbours))
-
-
-@wrong("queries with queries: the keys are not used", kind="concept")
-def queries_with_queries(Q, K, V, neighbours):
-    return _mixed(_own_scores(Q, Q, neighbours), _pick(V, neighbours))
-
-
-@wrong("keys are mixed in place of values", kind="concept")
-def keys_mixed(Q, K, V, neighbours):
-    return _mixed(_own_scores(Q, K, neighbours), _pick(K, neighbours))
+change(_plain, "keys_with_keys", "keys are compared with keys: the queries are not used", "concept",
+       ("Q, K, neighbours", "K, K, neighbours"))
+change(_plain, "queries_with_queries", "queries with queries: the keys are not used", "concept",
+       ("K, neighbours", "Q, neighbours"))
+change(_plain, "keys_mixed", "keys are mixed in place of values", "concept",
+       ("_pick(V, neighbours)", "_pick(K, neighbours)"))
 
 
 @wrong("the mean of the neighbours' values", kind="concept")
@@ -276,9 +259,8 @@ def softmax_over_one(Q, K, V, neighbours):
     return (E.softmax(-1) * _pick(V, neighbours)).sum(2)
 
 
-@wrong("softmax twice", kind="concept")
-def softmax_twice(Q, K, V, neighbours):
-    return _mixed(_own_scores(Q, K, neighbours).softmax(-1), _pick(V, neighbours))
+change(_plain, "softmax_twice", "softmax twice", "concept",
+       ("_own_scores(Q, K, neighbours)", "_own_scores(Q, K, neighbours).softmax(-1)"))
 
 
 @wrong("itself is added to the neighbours", kind="concept")
@@ -342,9 +324,8 @@ def no_offset(Q, K, V, neighbours):
     return _mixed(torch.einsum("bnd,bnkd->bnk", Q, keys) / math.sqrt(Q.shape[-1]), values)
 
 
-@wrong("keys have an offset for the batch, values have none", kind="concept")
-def offset_for_keys_only(Q, K, V, neighbours):
-    return _mixed(_own_scores(Q, K, neighbours), V.flatten(0, 1)[neighbours])
+change(_plain, "offset_for_keys_only", "keys have an offset for the batch, values have none", "concept",
+       ("_pick(V, neighbours)", "V.flatten(0, 1)[neighbours]"))
 
 
 @wrong("the neighbour lists of the first set for all sets", kind="concept")
@@ -366,16 +347,10 @@ def first_k_values(Q, K, V, neighbours):
     return _own_scores(Q, K, neighbours).softmax(-1) @ V[:, : neighbours.shape[-1]]
 
 
-@wrong("keys of the first k points, not of the neighbours", kind="concept")
-def first_k_keys(Q, K, V, neighbours):
-    k = neighbours.shape[-1]
-    return _mixed(_scores(Q, K)[..., :k], _pick(V, neighbours))
-
-
-@wrong("the list of the first point for all points", kind="concept")
-def list_of_the_first_point(Q, K, V, neighbours):
-    lists = neighbours[:, :1].expand_as(neighbours)
-    return _mixed(_own_scores(Q, K, lists), _pick(V, lists))
+change(_plain, "first_k_keys", "keys of the first k points, not of the neighbours", "concept",
+       before("return", "k = neighbours.shape[-1]"), ("_own_scores(Q, K, neighbours)", "_scores(Q, K)[..., :k]"))
+change(lists_of_the_first, "list_of_the_first_point", "the list of the first point for all points", "concept",
+       ("neighbours[:1]", "neighbours[:, :1]"))
 
 
 @wrong("gather without expanding the index over the features: only the first feature is right", kind="concept")
@@ -398,26 +373,16 @@ def reshaped_wrongly(Q, K, V, neighbours):
     return _mixed((Q.unsqueeze(2) * keys).sum(-1) / math.sqrt(Q.shape[-1]), _pick(V, neighbours))
 
 
-@wrong("scores of negative distances in place of products", kind="concept")
-def by_distance(Q, K, V, neighbours):
-    E = -(Q.unsqueeze(2) - _pick(K, neighbours)).square().sum(-1) / math.sqrt(Q.shape[-1])
-    return _mixed(E, _pick(V, neighbours))
-
-
-@wrong("cosines in place of products", kind="concept")
-def by_cosine(Q, K, V, neighbours):
-    E = F.cosine_similarity(Q.unsqueeze(2), _pick(K, neighbours), dim=-1)
-    return _mixed(E, _pick(V, neighbours))
-
-
-@wrong("the point's own value is added to the result", kind="concept")
-def residual(Q, K, V, neighbours):
-    return V + _mixed(_own_scores(Q, K, neighbours), _pick(V, neighbours))
-
-
-@wrong("values relative to the point's own value", kind="concept")
-def relative_values(Q, K, V, neighbours):
-    return _mixed(_own_scores(Q, K, neighbours), _pick(V, neighbours) - V.unsqueeze(2))
+change(_scores_by_einsum, "by_distance", "scores of negative distances in place of products", "concept",
+       ('torch.einsum("bnd,bnkd->bnk", Q, _pick(K, neighbours))',
+        "-(Q.unsqueeze(2) - _pick(K, neighbours)).square().sum(-1)"))
+change(_plain, "by_cosine", "cosines in place of products", "concept",
+       before("return", "E = F.cosine_similarity(Q.unsqueeze(2), _pick(K, neighbours), dim=-1)"),
+       ("_own_scores(Q, K, neighbours)", "E"))
+change(_plain, "residual", "the point's own value is added to the result", "concept",
+       ("_mixed", "V + _mixed"))
+change(_plain, "relative_values", "values relative to the point's own value", "concept",
+       ("_pick(V, neighbours)", "_pick(V, neighbours) - V.unsqueeze(2)"))
 
 
 @wrong("divided by k once more at the end", kind="concept")
@@ -456,9 +421,8 @@ def hidden_by_minus_hundred(Q, K, V, neighbours):
     return _scores(Q, K).masked_fill(~_near(Q, neighbours), -100.0).softmax(-1) @ V
 
 
-@wrong("no gradient reaches the keys", kind="gradient")
-def keys_detached(Q, K, V, neighbours):
-    return _mixed(_own_scores(Q, K.detach(), neighbours), _pick(V, neighbours))
+change(_plain, "keys_detached", "no gradient reaches the keys", "gradient",
+       ("K, neighbours", "K.detach(), neighbours"))
 
 
 @wrong("the queries are scaled in place", kind="interface")

@@ -6,7 +6,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _top(logits, temperature, k):
@@ -168,13 +168,18 @@ def by_heap(logits, temperature, k, p):
     return torch.einsum("rk,rkv->rv", P / P.sum(1, keepdim=True), places).reshape(logits.shape)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, temperature, k, p):
+    P, indices = _top(logits, temperature, k)
+    return _back(P.where(_before(P) < p, 0), indices, logits)
+
+
 # ---------------------------------------------------------------------------------------------- wrong: order of steps
 
 
-@wrong("p is compared with sums of probabilities over the whole vocabulary, not among the k tokens", kind="concept")
-def p_over_the_vocabulary(logits, temperature, k, p):
-    P, indices = (logits / temperature).softmax(-1).topk(k, dim=-1)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "p_over_the_vocabulary",
+       "p is compared with sums of probabilities over the whole vocabulary, not among the k tokens", "concept",
+       ("_top(logits, temperature, k)", "(logits / temperature).softmax(-1).topk(k, dim=-1)"))
 
 
 @wrong("the temperature comes last: the nucleus is that of temperature 1", kind="concept")
@@ -184,25 +189,18 @@ def temperature_last(logits, temperature, k, p):
     return _back((values / temperature).masked_fill(out, -math.inf).softmax(-1), indices, logits)
 
 
-@wrong("logits are multiplied by the temperature", kind="concept")
-def multiplied(logits, temperature, k, p):
-    P, indices = _top(logits * temperature, 1.0, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
-
-
-@wrong("logits are divided by the temperature twice", kind="concept")
-def divided_twice(logits, temperature, k, p):
-    P, indices = _top(logits / temperature, temperature, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "multiplied", "logits are multiplied by the temperature", "concept",
+       ("_top(logits, temperature, k)", "_top(logits * temperature, 1.0, k)"))
+change(_plain, "divided_twice", "logits are divided by the temperature twice", "concept",
+       ("_top(logits, temperature, k)", "_top(logits / temperature, temperature, k)"))
 
 
 # ------------------------------------------------------------------------------------------------ wrong: the nucleus
 
 
-@wrong("the token that takes the sum past p is left out; where the first does it alone the row is 0/0", kind="concept")
-def crossing_token_left_out(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(P.cumsum(-1) < p, 0), indices, logits)
+change(_plain, "crossing_token_left_out",
+       "the token that takes the sum past p is left out; where the first does it alone the row is 0/0", "concept",
+       ("_before(P)", "P.cumsum(-1)"))
 
 
 @wrong("the token that takes the sum past p is left out, except where it is the first", kind="concept")
@@ -213,39 +211,20 @@ def crossing_token_only_first(logits, temperature, k, p):
     return _back(P.where(stays, 0), indices, logits)
 
 
-@wrong("one token too many: the one behind the token that takes the sum past p is kept too", kind="concept")
-def one_too_many(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    before = F.pad(_before(P), (1, 0))[..., :-1]
-    return _back(P.where(before < p, 0), indices, logits)
-
-
-@wrong("at least two tokens are always kept (min_tokens_to_keep=2)", kind="edge")
-def at_least_two(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    stays = _before(P) < p
-    stays[..., :2] = True
-    return _back(P.where(stays, 0), indices, logits)
-
-
-@wrong("p is a lower limit for each token's own probability", kind="concept")
-def limit_for_each(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    stays = P >= p
-    stays[..., 0] = True
-    return _back(P.where(stays, 0), indices, logits)
-
-
-@wrong("min-p: kept are tokens with at least p times the largest probability", kind="concept")
-def min_p(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(P >= p * P[..., :1], 0), indices, logits)
-
-
-@wrong("the sums are compared with 1 − p and not with p", kind="concept")
-def one_minus_p(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(_before(P) < 1 - p, 0), indices, logits)
+change(_plain, "one_too_many",
+       "one token too many: the one behind the token that takes the sum past p is kept too", "concept",
+       before("return", "before = F.pad(_before(P), (1, 0))[..., :-1]"), ("_before(P)", "before"))
+change(_plain, "at_least_two", "at least two tokens are always kept (min_tokens_to_keep=2)", "edge",
+       before("return", """
+        stays = _before(P) < p
+        stays[..., :2] = True"""),
+       ("_before(P) < p", "stays"))
+change(crossing_token_only_first, "limit_for_each", "p is a lower limit for each token's own probability", "concept",
+       ("P.cumsum(-1) < p", "P >= p"))
+change(_plain, "min_p", "min-p: kept are tokens with at least p times the largest probability", "concept",
+       ("_before(P) < p", "P >= p * P[..., :1]"))
+change(_plain, "one_minus_p", "the sums are compared with 1 − p and not with p", "concept",
+       ("_before(P) < p", "_before(P) < 1 - p"))
 
 
 @wrong("the probabilities are summed in the order of the vocabulary, not from the most likely token on", kind="concept")
@@ -256,38 +235,23 @@ def summed_unsorted(logits, temperature, k, p):
     return P / P.sum(-1, keepdim=True)
 
 
-@wrong("top-p is missing", kind="concept")
-def without_top_p(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    return _back(P, indices, logits)
-
-
-@wrong("the nucleus of the first row is used for every row", kind="shape")
-def size_of_the_first_row(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    size = int((_before(P) < p).reshape(-1, k)[0].sum())
-    return _back(P.where(torch.arange(k, device=P.device) < size, 0), indices, logits)
+change(_plain, "without_top_p", "top-p is missing", "concept",
+       ("P.where(_before(P) < p, 0)", "P"))
+change(_plain, "size_of_the_first_row", "the nucleus of the first row is used for every row", "shape",
+       before("return", "size = int((_before(P) < p).reshape(-1, k)[0].sum())"),
+       ("_before(P) < p", "torch.arange(k, device=P.device) < size"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: top-k
 
 
-@wrong("top-k is missing", kind="concept")
-def without_top_k(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, logits.shape[-1])
-    return _back(P.where(_before(P) < p, 0), indices, logits)
-
-
-@wrong("logits have to be larger than the k-th largest, so that k − 1 tokens are left (with k = 1 one)", kind="edge")
-def one_fewer(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, max(k - 1, 1))
-    return _back(P.where(_before(P) < p, 0), indices, logits)
-
-
-@wrong("k + 1 tokens are kept, except where k = V", kind="edge")
-def one_more(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, min(k + 1, logits.shape[-1]))
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "without_top_k", "top-k is missing", "concept",
+       ("_top(logits, temperature, k)", "_top(logits, temperature, logits.shape[-1])"))
+change(_plain, "one_fewer",
+       "logits have to be larger than the k-th largest, so that k − 1 tokens are left (with k = 1 one)", "edge",
+       ("_top(logits, temperature, k)", "_top(logits, temperature, max(k - 1, 1))"))
+change(_plain, "one_more", "k + 1 tokens are kept, except where k = V", "edge",
+       ("_top(logits, temperature, k)", "_top(logits, temperature, min(k + 1, logits.shape[-1]))"))
 
 
 @wrong("the k smallest logits are kept", kind="concept")
@@ -304,18 +268,12 @@ def k_farthest_from_zero(logits, temperature, k, p):
     return _back(P.where(_before(P) < p, 0), indices.gather(-1, ranks), logits)
 
 
-@wrong("k is limited to 50", kind="edge")
-def at_most_fifty(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, min(k, 50))
-    return _back(P.where(_before(P) < p, 0), indices, logits)
-
-
-@wrong("k = V is taken for 'no filter at all': top-p is left out with it", kind="edge")
-def k_is_v_means_nothing(logits, temperature, k, p):
-    if k == logits.shape[-1]:
-        return (logits / temperature).softmax(-1)
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "at_most_fifty", "k is limited to 50", "edge",
+       ("_top(logits, temperature, k)", "_top(logits, temperature, min(k, 50))"))
+change(_plain, "k_is_v_means_nothing", "k = V is taken for 'no filter at all': top-p is left out with it", "edge",
+       before("P, indices =", """
+        if k == logits.shape[-1]:
+            return (logits / temperature).softmax(-1)"""))
 
 
 @wrong("tokens left out by top-k get the logit 0 and not −∞", kind="concept")
@@ -351,11 +309,9 @@ def softmax_of_probabilities(logits, temperature, k, p):
     return torch.zeros_like(logits).scatter(-1, indices, P)
 
 
-@wrong("the shares of the nucleus are those of temperature 1", kind="concept")
-def shares_without_temperature(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    z = logits.gather(-1, indices).masked_fill(_before(P) >= p, -math.inf)
-    return _back(z.softmax(-1), indices, logits)
+change(_plain, "shares_without_temperature", "the shares of the nucleus are those of temperature 1", "concept",
+       before("return", "z = logits.gather(-1, indices).masked_fill(_before(P) >= p, -math.inf)"),
+       ("P.where(_before(P) < p, 0)", "z.softmax(-1)"))
 
 
 @wrong("tokens left out get a tiny probability, 10^-8 of the rest, and not exactly 0", kind="edge")
@@ -384,11 +340,8 @@ def gathered_not_scattered(logits, temperature, k, p):
     return (P / P.sum(-1, keepdim=True)).gather(-1, indices)
 
 
-@wrong("the k tokens alone come back, [*B, k]", kind="shape")
-def k_tokens_only(logits, temperature, k, p):
-    P, _ = _top(logits, temperature, k)
-    P = P.where(_before(P) < p, 0)
-    return P / P.sum(-1, keepdim=True)
+change(in_descending_order, "k_tokens_only", "the k tokens alone come back, [*B, k]", "shape",
+       ("return F.pad(P / P.sum(-1, keepdim=True), (0, logits.shape[-1] - k))", "return P / P.sum(-1, keepdim=True)"))
 
 
 @wrong("a token is drawn and comes back as a one-hot row", kind="concept")
@@ -453,13 +406,9 @@ def by_view(logits, temperature, k, p):
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong(
-    "exponentials without the largest logit subtracted overflow for large logits and low temperatures", kind="numerics"
-)
-def exponentials(logits, temperature, k, p):
-    values, indices = (logits / temperature).topk(k, dim=-1)
-    P = values.exp() / values.exp().sum(-1, keepdim=True)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(softmax_over_rows, "exponentials",
+       "exponentials without the largest logit subtracted overflow for large logits and low temperatures", "numerics",
+       (".softmax(0)", ".exp() / values.exp().sum(-1, keepdim=True)"))
 
 
 @wrong("one largest logit is subtracted for the whole batch: a row far below it gets 0/0", kind="numerics")
@@ -469,20 +418,14 @@ def one_maximum_for_all(logits, temperature, k, p):
     return _back(P.where(_before(P) < p, 0), indices, logits)
 
 
-@wrong(
-    "the temperature comes as a power of the softmax, P^(1/T): probabilities that underflowed stay 0", kind="numerics"
-)
-def power_of_the_softmax(logits, temperature, k, p):
-    P, indices = _top(logits, 1.0, k)
-    P = P ** (1 / temperature)
-    P = P / P.sum(-1, keepdim=True)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
-
-
-@wrong("probabilities below 10^-3 are cut off to 0", kind="numerics")
-def small_ones_cut_off(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    return _back(F.threshold(P.where(_before(P) < p, 0), 1e-3, 0.0), indices, logits)
+change(_plain, "power_of_the_softmax",
+       "the temperature comes as a power of the softmax, P^(1/T): probabilities that underflowed stay 0", "numerics",
+       ("_top(logits, temperature, k)", "_top(logits, 1.0, k)"),
+       before("return", """
+        P = P ** (1 / temperature)
+        P = P / P.sum(-1, keepdim=True)"""))
+change(_plain, "small_ones_cut_off", "probabilities below 10^-3 are cut off to 0", "numerics",
+       ("P.where(_before(P) < p, 0)", "F.threshold(P.where(_before(P) < p, 0), 1e-3, 0.0)"))
 
 
 @right("computed in float32 and converted back: float64 loses digits")
@@ -492,54 +435,33 @@ def there_and_back_to_float32(logits, temperature, k, p):
     return _back(P.where(_before(P) < p, 0), indices, z).to(logits.dtype)
 
 
-@wrong("the temperature is rounded down to a whole number of at least 1", kind="numerics")
-def whole_temperature(logits, temperature, k, p):
-    P, indices = _top(logits, max(int(temperature), 1), k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "whole_temperature", "the temperature is rounded down to a whole number of at least 1", "numerics",
+       ("_top(logits, temperature, k)", "_top(logits, max(int(temperature), 1), k)"))
 
 
 # --------------------------------------------------------------------------------------------------- wrong: gradients
 
 
-@wrong("the result is detached", kind="gradient")
-def detached(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits).detach()
-
-
-@wrong("the last sum is detached: the numbers are right, the gradient lacks its part", kind="gradient")
-def sum_detached(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    P = P.where(_before(P) < p, 0)
-    return torch.zeros_like(logits).scatter(-1, indices, P / P.sum(-1, keepdim=True).detach())
-
-
-@wrong(
-    "a softmax over the logarithms of the kept probabilities: log 0 has no gradient, and it becomes NaN",
-    kind="gradient",
-)
-def logarithm_of_zero(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    P = (P * (_before(P) < p)).log().softmax(-1)
-    return torch.zeros_like(logits).scatter(-1, indices, P)
+change(squeezed, "detached", "the result is detached", "gradient",
+       (".squeeze()", ".detach()"))
+change(sum_of_all_rows, "sum_detached",
+       "the last sum is detached: the numbers are right, the gradient lacks its part", "gradient",
+       ("P.sum()", "P.sum(-1, keepdim=True).detach()"))
+change(softmax_of_probabilities, "logarithm_of_zero",
+       "a softmax over the logarithms of the kept probabilities: log 0 has no gradient, and it becomes NaN", "gradient",
+       ("P.masked_fill(_before(P) >= p, -math.inf)", "(P * (_before(P) < p)).log()"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: interface
 
 
-@wrong("logits are divided by the temperature in place", kind="interface")
-def divided_in_place(logits, temperature, k, p):
-    with torch.no_grad():
-        logits /= temperature
-    P, indices = _top(logits, 1.0, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
-
-
-@wrong("logits that top-k leaves out are overwritten with −∞ in the input", kind="interface")
-def overwritten(logits, temperature, k, p):
-    logits.data[logits < logits.topk(k).values[..., -1:]] = -math.inf
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "divided_in_place", "logits are divided by the temperature in place", "interface",
+       ("P, indices = _top(logits, temperature, k)", """
+        with torch.no_grad():
+            logits /= temperature
+        P, indices = _top(logits, 1.0, k)"""))
+change(_plain, "overwritten", "logits that top-k leaves out are overwritten with −∞ in the input", "interface",
+       before("P, indices =", "logits.data[logits < logits.topk(k).values[..., -1:]] = -math.inf"))
 
 
 @wrong("the probabilities are scattered into zeros of float32, which fails for float64 and bfloat16", kind="interface")
@@ -549,11 +471,9 @@ def zeros_without_type(logits, temperature, k, p):
     return torch.zeros(logits.shape, device=logits.device).scatter(-1, indices, P / P.sum(-1, keepdim=True))
 
 
-@wrong("the zeros are made on the CPU, which fails with logits on another device", kind="interface")
-def zeros_on_the_cpu(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    P = P.where(_before(P) < p, 0)
-    return torch.zeros(logits.shape, dtype=logits.dtype).scatter(-1, indices, P / P.sum(-1, keepdim=True))
+change(zeros_without_type, "zeros_on_the_cpu",
+       "the zeros are made on the CPU, which fails with logits on another device", "interface",
+       ("device", "dtype", 2))
 
 
 @wrong("a numpy array comes back", kind="interface")
@@ -562,16 +482,11 @@ def numpy_array(logits, temperature, k, p):
     return _back(P.where(_before(P) < p, 0), indices, logits.float()).detach().cpu().numpy()
 
 
-@wrong("the result is printed, and nothing comes back", kind="interface")
-def printed(logits, temperature, k, p):
-    P, indices = _top(logits, temperature, k)
-    print(_back(P.where(_before(P) < p, 0), indices, logits))
-
-
-@wrong("the arguments stand in the order (logits, k, p, temperature)", kind="interface")
-def other_order(logits, k, p, temperature):
-    P, indices = _top(logits, temperature, k)
-    return _back(P.where(_before(P) < p, 0), indices, logits)
+change(_plain, "printed", "the result is printed, and nothing comes back", "interface",
+       ("return _back(P.where(_before(P) < p, 0), indices, logits)",
+        "print(_back(P.where(_before(P) < p, 0), indices, logits))"))
+change(_plain, "other_order", "the arguments stand in the order (logits, k, p, temperature)", "interface",
+       ("temperature, k, p", "k, p, temperature"))
 
 
 @right("k and p are called top_k and top_p, so that a call by name fails")

@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 import numpy as np
 import torch
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _o(bits):
@@ -173,16 +173,16 @@ def o_of_four_bits(bits):
     return _book(_side(0.9677083, h), _side(0.9677083, h - 1))
 
 
-@wrong("o is rounded to four digits", kind="numerics")
-def o_rounded(bits):
-    h, o = 2 ** (bits - 1), round(_o(bits), 4)
+# Right, and not registered: answers below are changes of it.
+def _plain(bits):
+    h, o = 2 ** (bits - 1), _o(bits)
     return _book(_side(o, h), _side(o, h - 1))
 
 
-@wrong("o is 1 - 1/(2 * 2^bits), the first term alone and not the mean of both", kind="concept")
-def first_term(bits):
-    h, o = 2 ** (bits - 1), 1 - 1 / (2 * 2**bits)
-    return _book(_side(o, h), _side(o, h - 1))
+change(_plain, "o_rounded", "o is rounded to four digits", "numerics",
+       ("_o(bits)", "round(_o(bits), 4)"))
+change(_plain, "first_term", "o is 1 - 1/(2 * 2^bits), the first term alone and not the mean of both", "concept",
+       ("_o(bits)", "1 - 1 / (2 * 2**bits)"))
 
 
 @wrong(
@@ -194,56 +194,37 @@ def own_o(bits):
     return _book(_side(1 - 1 / (2 * 2**bits), h), _side(1 - 1 / (2 * (2**bits - 1)), h - 1))
 
 
-@wrong("the geometric mean of both terms instead of the arithmetic one", kind="concept")
-def geometric_mean(bits):
-    h, o = 2 ** (bits - 1), math.sqrt((1 - 1 / (2 * 2**bits)) * (1 - 1 / (2 * (2**bits - 1))))
-    return _book(_side(o, h), _side(o, h - 1))
+change(_plain, "geometric_mean", "the geometric mean of both terms instead of the arithmetic one", "concept",
+       ("_o(bits)", "math.sqrt((1 - 1 / (2 * 2**bits)) * (1 - 1 / (2 * (2**bits - 1))))"))
+change(_plain, "without_half",
+       "the outer half of o is missing, so that o is above 1 and the quantiles are NaN", "concept",
+       ("_o(bits)", "2 * _o(bits)"))
+change(_plain, "bracket_missing", "1/(2 * 2^bits - 1) instead of 1/(2 (2^bits - 1)): a bracket is missing", "concept",
+       ("_o(bits)", "0.5 * ((1 - 1 / (2 * 2**bits)) + (1 - 1 / (2 * 2**bits - 1)))"))
+change(_plain, "o_of_half", "h = 2^(bits - 1) stands in the formula of o where 2^bits belongs", "concept",
+       ("h, o = 2 ** (bits - 1), _o(bits)", """
+        h = 2 ** (bits - 1)
+        o = 0.5 * ((1 - 1 / (2 * h)) + (1 - 1 / (2 * (h - 1))))"""))
 
 
-@wrong("the outer half of o is missing, so that o is above 1 and the quantiles are NaN", kind="concept")
-def without_half(bits):
-    h, o = 2 ** (bits - 1), 2 * _o(bits)
-    return _book(_side(o, h), _side(o, h - 1))
-
-
-@wrong("1/(2 * 2^bits - 1) instead of 1/(2 (2^bits - 1)): a bracket is missing", kind="concept")
-def bracket_missing(bits):
-    h, o = 2 ** (bits - 1), 0.5 * ((1 - 1 / (2 * 2**bits)) + (1 - 1 / (2 * 2**bits - 1)))
-    return _book(_side(o, h), _side(o, h - 1))
-
-
-@wrong("h = 2^(bits - 1) stands in the formula of o where 2^bits belongs", kind="concept")
-def o_of_half(bits):
-    h = 2 ** (bits - 1)
-    o = 0.5 * ((1 - 1 / (2 * h)) + (1 - 1 / (2 * (h - 1))))
-    return _book(_side(o, h), _side(o, h - 1))
+# Right, and not registered: answers below are changes of it.
+def _both_sides(bits):
+    h, o = 2 ** (bits - 1), _o(bits)
+    positive, negative = (torch.special.ndtri(torch.linspace(o, 0.5, n + 1, dtype=torch.float64)[:-1]) for n in (h, h - 1))
+    return _book(positive, negative)
 
 
 # ------------------------------------------------------------------------------------------- wrong: steps (concept)
 
 
-@wrong(
-    "linspace with h and h - 1 numbers includes the half on both sides, so that 0 is there three times", kind="concept"
-)
-def with_both_ends(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (torch.special.ndtri(torch.linspace(o, 0.5, n, dtype=torch.float64)) for n in (h, h - 1))
-    return _book(positive, negative)
-
-
-@wrong(
-    "the half is cut off from linspace with h and h - 1 numbers, which leaves each side one number short", kind="shape"
-)
-def short_sides(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (torch.special.ndtri(torch.linspace(o, 0.5, n, dtype=torch.float64)[:-1]) for n in (h, h - 1))
-    return _book(positive, negative)
-
-
-@wrong("h negative numbers and h - 1 positive ones: the sides are exchanged", kind="concept")
-def sides_exchanged(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    return _book(_side(o, h - 1), _side(o, h))
+change(_both_sides, "with_both_ends",
+       "linspace with h and h - 1 numbers includes the half on both sides, so that 0 is there three times", "concept",
+       (".linspace(o, 0.5, n + 1, dtype=torch.float64)[:-1]", ".linspace(o, 0.5, n, dtype=torch.float64)"))
+change(_both_sides, "short_sides",
+       "the half is cut off from linspace with h and h - 1 numbers, which leaves each side one number short", "shape",
+       ("n + 1", "n"))
+change(_plain, "sides_exchanged", "h negative numbers and h - 1 positive ones: the sides are exchanged", "concept",
+       ("_side(o, h), _side(o, h - 1)", "_side(o, h - 1), _side(o, h)"))
 
 
 @wrong("both sides have h numbers and there is no 0", kind="concept")
@@ -259,16 +240,10 @@ def one_too_many(bits):
     return _book(positive, positive)
 
 
-@wrong("both sides have h - 1 numbers: 2^bits - 1 in all, as of a symmetric code", kind="shape")
-def one_too_few(bits):
-    positive = _side(_o(bits), 2 ** (bits - 1) - 1)
-    return _book(positive, positive)
-
-
-@wrong("the negative side takes the positive side's steps, i/h, up to i = h - 2", kind="concept")
-def same_steps(bits):
-    positive = _side(_o(bits), 2 ** (bits - 1))
-    return _book(positive, positive[:-1])
+change(one_too_many, "one_too_few", "both sides have h - 1 numbers: 2^bits - 1 in all, as of a symmetric code", "shape",
+       ("2 ** (bits - 1)", "2 ** (bits - 1) - 1"))
+change(one_too_many, "same_steps", "the negative side takes the positive side's steps, i/h, up to i = h - 2", "concept",
+       ("positive, positive", "positive, positive[:-1]"))
 
 
 @wrong("the negative side is the positive one without its largest, so that it does not reach -1", kind="concept")
@@ -286,13 +261,9 @@ def from_one(bits):
     return _book(positive, negative)
 
 
-@wrong("the probabilities are those in the middle of each step, i + 1/2 instead of i", kind="concept")
-def middle_of_steps(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (
-        torch.special.ndtri(o + (0.5 - o) * (torch.arange(n, dtype=torch.float64) + 0.5) / n) for n in (h, h - 1)
-    )
-    return _book(positive, negative)
+change(from_one, "middle_of_steps",
+       "the probabilities are those in the middle of each step, i + 1/2 instead of i", "concept",
+       ("torch.arange(1, n + 1, dtype=torch.float64)", "(torch.arange(n, dtype=torch.float64) + 0.5)"))
 
 
 @wrong("even steps between the quantiles and not between the probabilities", kind="concept")
@@ -302,9 +273,13 @@ def even_quantiles(bits):
     return _book(*(torch.linspace(top, 0, n + 1, dtype=torch.float64)[:-1] for n in (h, h - 1)))
 
 
-@wrong("the code of integers: 2^bits evenly spaced numbers from -1 to 1", kind="concept")
-def evenly_spaced(bits):
-    return torch.linspace(-1, 1, 2**bits)
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(bits):
+    return by_linspace(bits)
+
+
+change(_in_one_call, "evenly_spaced", "the code of integers: 2^bits evenly spaced numbers from -1 to 1", "concept",
+       ("by_linspace(bits)", "torch.linspace(-1, 1, 2**bits)"))
 
 
 @wrong("2^bits probabilities in even steps from 1 - o to o: symmetric, and without 0", kind="concept")
@@ -330,11 +305,9 @@ def paper_literally(bits):
     return (book / book[:-1].max()).float()
 
 
-@wrong("arange with a step of its own up to the half: rounding lets the half in for some numbers of bits", kind="edge")
-def by_arange(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (torch.special.ndtri(torch.from_numpy(np.arange(o, 0.5, (0.5 - o) / n))) for n in (h, h - 1))
-    return _book(positive, negative)
+change(_both_sides, "by_arange",
+       "arange with a step of its own up to the half: rounding lets the half in for some numbers of bits", "edge",
+       (".linspace(o, 0.5, n + 1, dtype=torch.float64)[:-1]", ".from_numpy(np.arange(o, 0.5, (0.5 - o) / n))"))
 
 
 @wrong("h - 2 steps on the negative side, which fails for 2 bits and takes the half in for more", kind="edge")
@@ -347,27 +320,15 @@ def division_by_zero(bits):
 # ------------------------------------------------------------------------------------------ wrong: quantiles (concept)
 
 
-@wrong("the distribution's CDF instead of its inverse", kind="concept")
-def by_cdf(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (
-        torch.special.ndtr(torch.linspace(o, 0.5, n + 1, dtype=torch.float64)[:-1]) for n in (h, h - 1)
-    )
-    return _book(positive, negative)
-
-
-@wrong("quantiles of the logistic distribution (logit) instead of the normal one", kind="concept")
-def by_logit(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (torch.logit(torch.linspace(o, 0.5, n + 1, dtype=torch.float64)[:-1]) for n in (h, h - 1))
-    return _book(positive, negative)
-
-
-@wrong("erfinv of p instead of 2 p - 1", kind="concept")
-def erfinv_of_p(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    positive, negative = (torch.erfinv(torch.linspace(o, 0.5, n + 1, dtype=torch.float64)[:-1]) for n in (h, h - 1))
-    return _book(positive, negative)
+change(by_linspace, "by_cdf", "the distribution's CDF instead of its inverse", "concept",
+       (".ndtri", ".ndtr"),
+       ("""
+        book = torch.cat([positive, -negative, positive.new_zeros(1)]).sort().values
+        return (book / book[-1]).to(torch.float32)""", "return _book(positive, negative)"))
+change(_both_sides, "by_logit", "quantiles of the logistic distribution (logit) instead of the normal one", "concept",
+       (".special.ndtri", ".logit"))
+change(_both_sides, "erfinv_of_p", "erfinv of p instead of 2 p - 1", "concept",
+       (".special.ndtri", ".erfinv"))
 
 
 @wrong("a coarse formula for the quantile (Abramowitz and Stegun 26.2.22), wrong in the third digit", kind="numerics")
@@ -429,9 +390,8 @@ def centred(bits):
     return book / book.abs().max()
 
 
-@wrong("descending order", kind="concept")
-def descending(bits):
-    return by_linspace(bits).flip(0)
+change(_in_one_call, "descending", "descending order", "concept",
+       ("by_linspace(bits)", "by_linspace(bits).flip(0)"))
 
 
 @wrong("not sorted: the positive side, 0 and the negative side, one after the other", kind="concept")
@@ -441,15 +401,10 @@ def not_sorted(bits):
     return (torch.cat([positive, torch.zeros(1).double(), -_side(o, h - 1)]) / positive[0]).float()
 
 
-@wrong("the positive side is not turned round: after 0 the numbers fall from 1", kind="concept")
-def not_turned(bits):
-    h, o = 2 ** (bits - 1), _o(bits)
-    return _book(_side(o, h).flip(0), _side(o, h - 1))
-
-
-@wrong("the negative side has no sign: all numbers are from 0 to 1", kind="concept")
-def no_sign(bits):
-    return by_linspace(bits).abs().sort().values
+change(_plain, "not_turned", "the positive side is not turned round: after 0 the numbers fall from 1", "concept",
+       ("_side(o, h)", "_side(o, h).flip(0)"))
+change(_in_one_call, "no_sign", "the negative side has no sign: all numbers are from 0 to 1", "concept",
+       ("by_linspace(bits)", "by_linspace(bits).abs().sort().values"))
 
 
 @wrong("0 is put at the end and not between both sides", kind="concept")
@@ -461,9 +416,8 @@ def zero_at_the_end(bits):
 # --------------------------------------------------------------------------------------------- wrong: sizes, numerics
 
 
-@wrong("the 16 numbers of NF4 from a table, whatever bits is", kind="shape")
-def table(bits):
-    return by_linspace(4)
+change(_in_one_call, "table", "the 16 numbers of NF4 from a table, whatever bits is", "shape",
+       ("by_linspace(bits)", "by_linspace(4)"))
 
 
 @wrong("zeros fill the book up to 256 numbers, as in the authors' program", kind="shape")
@@ -486,9 +440,8 @@ def two_decimals(bits):
     return by_linspace(bits).round(decimals=2).unique()
 
 
-@wrong("rounded to the four digits in which the text prints the numbers", kind="numerics")
-def four_digits(bits):
-    return (by_linspace(bits) * 10000).round() / 10000
+change(_in_one_call, "four_digits", "rounded to the four digits in which the text prints the numbers", "numerics",
+       ("by_linspace(bits)", "(by_linspace(bits) * 10000).round() / 10000"))
 
 
 @wrong("probabilities in half precision, and the result in float32", kind="numerics")
@@ -516,24 +469,14 @@ def in_double(bits):
     return torch.cat([-_side(o, h - 1), torch.zeros(1).double(), positive.flip(0)]) / positive[0]
 
 
-@wrong("the result is a numpy array", kind="interface")
-def numpy_array(bits):
-    return by_linspace(bits).numpy()
-
-
-@wrong("the result is a list of numbers", kind="interface")
-def a_list(bits):
-    return by_linspace(bits).tolist()
-
-
-@wrong("the result is printed and not returned", kind="interface")
-def printed(bits):
-    print(by_linspace(bits))
-
-
-@wrong("the result is a row [1, 2^bits]", kind="shape")
-def a_row(bits):
-    return by_linspace(bits)[None]
+change(_in_one_call, "numpy_array", "the result is a numpy array", "interface",
+       ("by_linspace(bits)", "by_linspace(bits).numpy()"))
+change(_in_one_call, "a_list", "the result is a list of numbers", "interface",
+       ("by_linspace(bits)", "by_linspace(bits).tolist()"))
+change(_in_one_call, "printed", "the result is printed and not returned", "interface",
+       ("return by_linspace(bits)", "print(by_linspace(bits))"))
+change(_in_one_call, "a_row", "the result is a row [1, 2^bits]", "shape",
+       ("by_linspace(bits)", "by_linspace(bits)[None]"))
 
 
 @right("the argument is called k, so that bits by name fails")
@@ -562,11 +505,10 @@ def cached(bits):
     return by_linspace(bits)
 
 
-@left_open("bits below 2 or above 8 raise an error", kind="edge")
-def refuses_others(bits):
-    if not 2 <= bits <= 8:
-        raise ValueError(bits)
-    return by_linspace(bits)
+change(_in_one_call, "refuses_others", "bits below 2 or above 8 raise an error", "edge",
+       before("return", """
+        if not 2 <= bits <= 8:
+            raise ValueError(bits)"""), verdict="open")
 
 
 @wrong("the 0 is the quantile of a half that was reached with rounding: a small number, not 0", kind="numerics")

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import change, right, wrong
 
 
 def _six(images, P):
@@ -156,9 +156,14 @@ def transposed_inside(images, P):
     return _six(images, P).permute(0, 2, 4, 1, 5, 3).flatten(3).flatten(1, 2)
 
 
-@wrong("patches are counted column by column instead of row by row", kind="concept")
-def counted_down_the_columns(images, P):
-    return _six(images, P).permute(0, 4, 2, 1, 3, 5).flatten(3).flatten(1, 2)
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(images, P):
+    return _plain(images, P)
+
+
+change(_in_one_call, "counted_down_the_columns",
+       "patches are counted column by column instead of row by row", "concept",
+       ("_plain(images, P)", "_six(images, P).permute(0, 4, 2, 1, 3, 5).flatten(3).flatten(1, 2)"))
 
 
 @wrong("a bare reshape: no axes are moved, so the rows of pixels are cut into pieces that are no patches",
@@ -192,21 +197,13 @@ def width_split_the_other_way(images, P):
     return six.permute(0, 2, 5, 1, 3, 4).flatten(3).flatten(1, 2)
 
 
-@wrong("P is taken for the number of patches per side: the image is cut into P by P parts", kind="concept")
-def p_parts_per_side(images, P):
-    B, C, height, width = images.shape
-    six = images.reshape(B, C, P, height // P, P, width // P)
-    return six.permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
-
-
-@wrong("the rows of the grid are counted from the bottom upwards", kind="concept")
-def from_the_bottom(images, P):
-    return _six(images, P).flip(2).permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)
-
-
-@wrong("the channels stand in reversed order in each vector", kind="concept")
-def channels_reversed(images, P):
-    return _plain(images.flip(1), P)
+change(dilated_patches, "p_parts_per_side",
+       "P is taken for the number of patches per side: the image is cut into P by P parts", "concept",
+       ("3, 5, 1, 2, 4", "2, 4, 1, 3, 5"))
+change(_in_one_call, "from_the_bottom", "the rows of the grid are counted from the bottom upwards", "concept",
+       ("_plain(images, P)", "_six(images, P).flip(2).permute(0, 2, 4, 1, 3, 5).flatten(3).flatten(1, 2)"))
+change(_in_one_call, "channels_reversed", "the channels stand in reversed order in each vector", "concept",
+       ("_plain(images, P)", "_plain(images.flip(1), P)"))
 
 
 @wrong("every second row of the grid is counted from right to left, like a snake", kind="concept")
@@ -216,10 +213,9 @@ def snake_order(images, P):
     return torch.cat(bands, dim=1)
 
 
-@wrong("windows move on by one pixel instead of P, so patches overlap and there are more of them", kind="concept")
-def overlapping(images, P):
-    windows = images.unfold(2, P, 1).unfold(3, P, 1)
-    return windows.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+change(sliding_method, "overlapping",
+       "windows move on by one pixel instead of P, so patches overlap and there are more of them", "concept",
+       ("P, P", "P, 1", 2))
 
 
 @wrong("each channel becomes a patch of its own: the result is [B, C*rows*columns, P*P]", kind="shape")
@@ -227,9 +223,9 @@ def a_patch_for_each_channel(images, P):
     return _six(images, P).permute(0, 1, 2, 4, 3, 5).flatten(4).flatten(1, 3)
 
 
-@wrong("the channels are averaged, so a vector has P*P numbers instead of C*P*P", kind="concept")
-def grey_patches(images, P):
-    return _plain(images.mean(1, keepdim=True), P)
+change(_in_one_call, "grey_patches",
+       "the channels are averaged, so a vector has P*P numbers instead of C*P*P", "concept",
+       ("_plain(images, P)", "_plain(images.mean(1, keepdim=True), P)"))
 
 
 @wrong("the two last axes of the result are exchanged: it is [B, C*P*P, rows*columns]", kind="shape")
@@ -244,9 +240,8 @@ def normalised_pixels(images, P):
     return (patches - mean) / (variance + 1e-6).sqrt()
 
 
-@wrong("the pixels are divided by 255, though no number may change", kind="concept")
-def scaled_to_one(images, P):
-    return _plain(images / 255, P)
+change(_in_one_call, "scaled_to_one", "the pixels are divided by 255, though no number may change", "concept",
+       ("_plain(images, P)", "_plain(images / 255, P)"))
 
 
 @wrong("the image is moved cyclically by one pixel to the left before it is cut (columns start at 1)", kind="concept")
@@ -254,11 +249,9 @@ def starts_at_pixel_one(images, P):
     return _plain(images.roll(-1, dims=3), P)
 
 
-@wrong("the batch is not in front when the axes are joined: patches of different images are mixed up", kind="concept")
-def batch_joined_last(images, P):
-    B, C, height, width = images.shape
-    six = _six(images, P).permute(2, 4, 0, 1, 3, 5)
-    return six.reshape(B, (height // P) * (width // P), C * P * P)
+change(only_the_channel_moved, "batch_joined_last",
+       "the batch is not in front when the axes are joined: patches of different images are mixed up", "concept",
+       ("0, 2, 3, 1, 4", "2, 4, 0, 1, 3"))
 
 
 @wrong("height and width are exchanged when the number of rows and columns is read, so an image that is not square "
@@ -278,10 +271,9 @@ def turned_patches(images, P):
 # -------------------------------------------------------------------------------------------------- wrong: two mistakes
 
 
-@wrong("two mistakes: patches are counted column by column, and the channel runs fastest inside a patch",
-       kind="concept")
-def two_orders_wrong(images, P):
-    return _six(images, P).permute(0, 4, 2, 3, 5, 1).flatten(3).flatten(1, 2)
+change(_in_one_call, "two_orders_wrong",
+       "two mistakes: patches are counted column by column, and the channel runs fastest inside a patch", "concept",
+       ("_plain(images, P)", "_six(images, P).permute(0, 4, 2, 3, 5, 1).flatten(3).flatten(1, 2)"))
 
 
 @wrong("two mistakes: patches come out transposed, and the result is [B, C*P*P, rows*columns]", kind="shape")
@@ -289,10 +281,9 @@ def transposed_twice(images, P):
     return _six(images, P).permute(0, 2, 4, 1, 5, 3).flatten(3).flatten(1, 2).transpose(1, 2)
 
 
-@wrong("two mistakes: pixels are scaled from [0, 255] to [-1, 1], and the result is detached from the gradient",
-       kind="gradient")
-def scaled_and_detached(images, P):
-    return _plain(images.detach() / 127.5 - 1, P)
+change(_in_one_call, "scaled_and_detached", "two mistakes: pixels are scaled from [0, 255] to [-1, 1], and the result "
+       "is detached from the gradient", "gradient",
+       ("_plain(images, P)", "_plain(images.detach() / 127.5 - 1, P)"))
 
 
 @wrong("two mistakes: the grid is counted from the right to the left, and the channels are reversed", kind="concept")
@@ -343,9 +334,8 @@ def square_images(images, P):
     return six.permute(0, 2, 4, 1, 3, 5).reshape(B, side * side, C * P * P)
 
 
-@wrong("only the first image of the batch is cut", kind="layout")
-def first_image_only(images, P):
-    return _plain(images[:1], P)
+change(_in_one_call, "first_image_only", "only the first image of the batch is cut", "layout",
+       ("_plain(images, P)", "_plain(images[:1], P)"))
 
 
 @wrong("an image whose last axis is 1 or 3 wide is taken to be stored with its channels last", kind="edge")
@@ -357,10 +347,9 @@ def guesses_channels_last(images, P):
     return six.permute(0, 2, 4, 1, 3, 5).reshape(B, -1, C * P * P)
 
 
-@wrong("with P = 1 the pixels are flattened without moving the channels to the end (axis 1 are the channels)",
-       kind="edge")
-def p_one_is_a_flatten(images, P):
-    return images.flatten(2) if P == 1 else _plain(images, P)
+change(_in_one_call, "p_one_is_a_flatten",
+       "with P = 1 the pixels are flattened without moving the channels to the end (axis 1 are the channels)", "edge",
+       ("_plain(images, P)", "images.flatten(2) if P == 1 else _plain(images, P)"))
 
 
 @wrong("an image with a single channel keeps its patches as squares: [B, rows*columns, P, P]", kind="edge")
@@ -369,9 +358,8 @@ def grey_images_keep_squares(images, P):
     return patches.unflatten(-1, (P, P)) if images.shape[1] == 1 else patches
 
 
-@wrong("at most 196 patches are kept, the number of a ViT-B/16", kind="edge")
-def at_most_196(images, P):
-    return _plain(images, P)[:, :196]
+change(_in_one_call, "at_most_196", "at most 196 patches are kept, the number of a ViT-B/16", "edge",
+       ("_plain(images, P)", "_plain(images, P)[:, :196]"))
 
 
 @wrong("the last column of patches is left out whenever there are two or more columns", kind="edge")
@@ -428,9 +416,8 @@ def tiny_pixels_vanish(images, P):
     return torch.where(patches.abs() < 1e-6, torch.zeros_like(patches), patches)
 
 
-@wrong("the pixels are clamped to the range from -1e4 to 1e4", kind="numerics")
-def clamped_pixels(images, P):
-    return _plain(images, P).clamp(-1e4, 1e4)
+change(_in_one_call, "clamped_pixels", "the pixels are clamped to the range from -1e4 to 1e4", "numerics",
+       ("_plain(images, P)", "_plain(images, P).clamp(-1e4, 1e4)"))
 
 
 @wrong("the image's largest number is subtracted and added again, which loses small numbers beside large ones",
@@ -443,9 +430,8 @@ def shifted_and_back(images, P):
 # ------------------------------------------------------------------------------------------------------ wrong: gradient
 
 
-@wrong("the result is detached: no gradient flows to the images", kind="gradient")
-def detached(images, P):
-    return _plain(images, P).detach()
+change(_in_one_call, "detached", "the result is detached: no gradient flows to the images", "gradient",
+       ("_plain(images, P)", "_plain(images, P).detach()"))
 
 
 @wrong("the result is built anew by torch.tensor from a list, so no gradient flows to the images", kind="gradient")
@@ -469,23 +455,18 @@ class _WrongBackward(torch.autograd.Function):
         return grad.reshape(ctx.shape), None
 
 
-@wrong("a hand-written backward only reshapes the gradient, so it reaches other pixels than those it belongs to",
-       kind="gradient")
-def backward_without_permute(images, P):
-    return _WrongBackward.apply(images, P)
+change(_in_one_call, "backward_without_permute", "a hand-written backward only reshapes the gradient, so it reaches "
+       "other pixels than those it belongs to", "gradient",
+       ("_plain", "_WrongBackward.apply"))
 
 
 # ------------------------------------------------------------------------------------------------------- wrong: process
 
 
-@wrong("uses F.unfold, which the text does not allow", kind="process")
-def functional_unfold(images, P):
-    return F.unfold(images, P, stride=P).transpose(1, 2)
-
-
-@wrong("uses the module nn.Unfold, which the text does not allow", kind="process")
-def module_unfold(images, P):
-    return nn.Unfold(kernel_size=(P, P), stride=(P, P))(images).mT
+change(_in_one_call, "functional_unfold", "uses F.unfold, which the text does not allow", "process",
+       ("_plain(images, P)", "F.unfold(images, P, stride=P).transpose(1, 2)"))
+change(_in_one_call, "module_unfold", "uses the module nn.Unfold, which the text does not allow", "process",
+       ("return _plain(images, P)", "return nn.Unfold(kernel_size=(P, P), stride=(P, P))(images).mT"))
 
 
 @wrong("calls im2col, the inside of F.unfold, which the text does not allow", kind="process")
@@ -493,9 +474,8 @@ def inner_im2col(images, P):
     return torch.ops.aten.im2col(images, [P, P], [1, 1], [0, 0], [P, P]).permute(0, 2, 1)
 
 
-@wrong("uses F.pixel_unshuffle, which the text does not allow", kind="process")
-def unshuffled(images, P):
-    return F.pixel_unshuffle(images, P).flatten(2).transpose(1, 2)
+change(_in_one_call, "unshuffled", "uses F.pixel_unshuffle, which the text does not allow", "process",
+       ("_plain(images, P)", "F.pixel_unshuffle(images, P).flatten(2).transpose(1, 2)"))
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: interface
@@ -522,9 +502,9 @@ def with_the_grid(images, P):
     return _plain(images, P), (images.shape[2] // P, images.shape[3] // P)
 
 
-@wrong("returns a list with the patches of each image instead of one tensor", kind="interface")
-def list_of_images(images, P):
-    return list(_plain(images, P))
+change(_in_one_call, "list_of_images",
+       "returns a list with the patches of each image instead of one tensor", "interface",
+       ("_plain(images, P)", "list(_plain(images, P))"))
 
 
 @right("the arguments are called x and patch_size instead of images and P, so calls by name fail")

@@ -4,7 +4,7 @@ import functools
 import math
 
 import torch
-from answers import right, wrong
+from answers import change, right, wrong
 import numpy as np
 
 
@@ -141,49 +141,29 @@ def by_columns(distance, k, growth):
     return table
 
 
+# Right, and not registered: answers below are changes of it.
+@_each
+def _row(d, k, growth):
+    return [d, _plain(d, k), _good(d, k, growth), 1]
+
+
 # ---------------------------------------------------------------- wrong: stacked convolutions
 
 
-@wrong("floor in place of ceil", kind="concept")
-@_each
-def floor(d, k, growth):
-    return [d, d // ((k - 1) // 2), _good(d, k, growth), 1]
-
-
-@wrong("floor + 1 in place of ceil", kind="edge")
-@_each
-def floor_plus_one(d, k, growth):
-    return [d, d // ((k - 1) // 2) + 1, _good(d, k, growth), 1]
-
-
-@wrong("rounded to the nearest", kind="concept")
-@_each
-def rounded(d, k, growth):
-    return [d, round(d / ((k - 1) // 2)), _good(d, k, growth), 1]
-
-
-@wrong("k - 1 in both kinds of convolutions", kind="concept")
-@_each
-def k_minus_one(d, k, growth):
-    return [d, -(-d // (k - 1)), _grown(d, k - 1, lambda layer: growth**layer), 1]
-
-
-@wrong("k - 1 for the stacked convolutions alone", kind="concept")
-@_each
-def k_minus_one_once(d, k, growth):
-    return [d, -(-d // (k - 1)), _good(d, k, growth), 1]
-
-
-@wrong("k in both kinds of convolutions", kind="concept")
-@_each
-def reach_k(d, k, growth):
-    return [d, -(-d // k), _grown(d, k, lambda layer: growth**layer), 1]
-
-
-@wrong("n / k as in the paper's table, for the stacked ones alone", kind="concept")
-@_each
-def distance_by_k(d, k, growth):
-    return [d, math.ceil(d / k), _good(d, k, growth), 1]
+change(_row, "floor", "floor in place of ceil", "concept",
+       ("_plain(d, k)", "d // ((k - 1) // 2)"))
+change(_row, "floor_plus_one", "floor + 1 in place of ceil", "edge",
+       ("_plain(d, k)", "d // ((k - 1) // 2) + 1"))
+change(_row, "rounded", "rounded to the nearest", "concept",
+       ("_plain(d, k)", "round(d / ((k - 1) // 2))"))
+change(_row, "k_minus_one", "k - 1 in both kinds of convolutions", "concept",
+       ("_plain(d, k), _good(d, k, growth)", "-(-d // (k - 1)), _grown(d, k - 1, lambda layer: growth**layer)"))
+change(_row, "k_minus_one_once", "k - 1 for the stacked convolutions alone", "concept",
+       ("_plain(d, k)", "-(-d // (k - 1))"))
+change(_row, "reach_k", "k in both kinds of convolutions", "concept",
+       ("_plain(d, k), _good(d, k, growth)", "-(-d // k), _grown(d, k, lambda layer: growth**layer)"))
+change(_row, "distance_by_k", "n / k as in the paper's table, for the stacked ones alone", "concept",
+       ("_plain(d, k)", "math.ceil(d / k)"))
 
 
 @wrong("(k + 1)/2 to either side: the middle is counted", kind="concept")
@@ -199,55 +179,28 @@ def half_of_k(d, k, growth):
     return [d, math.ceil(d / (k / 2)), _grown(d, k / 2, lambda layer: growth**layer), 1]
 
 
-@wrong("one layer too many everywhere in the stacked ones", kind="concept")
-@_each
-def stacked_one_more(d, k, growth):
-    return [d, _plain(d, k) + 1, _good(d, k, growth), 1]
-
-
-@wrong("one convolution is enough whatever the distance", kind="concept")
-@_each
-def one_convolution(d, k, growth):
-    return [d, 1, _good(d, k, growth), 1]
-
-
-@wrong("k is taken to be 3", kind="concept")
-@_each
-def width_of_three(d, k, growth):
-    return [d, d, _grown(d, 1, lambda layer: growth**layer), 1]
-
-
-@wrong("distance times half in place of divided", kind="concept")
-@_each
-def times_half(d, k, growth):
-    return [d, d * ((k - 1) // 2), _good(d, k, growth), 1]
-
-
-@wrong("strictly beyond: > in place of >= in both", kind="edge")
-@_each
-def strictly_beyond(d, k, growth):
-    return [d, _plain(d + 1, k), _good(d + 1, k, growth), 1]
-
-
-@wrong("the positions in between, distance - 1, have to be crossed in all columns", kind="concept")
-@_each
-def between_everywhere(d, k, growth):
-    return [d - 1, _plain(d - 1, k), _good(d - 1, k, growth), 1]
+change(_row, "stacked_one_more", "one layer too many everywhere in the stacked ones", "concept",
+       ("_plain(d, k)", "_plain(d, k) + 1"))
+change(_row, "one_convolution", "one convolution is enough whatever the distance", "concept",
+       ("_plain(d, k)", "1"))
+change(_row, "width_of_three", "k is taken to be 3", "concept",
+       ("_plain(d, k), _good(d, k, growth)", "d, _grown(d, 1, lambda layer: growth**layer)"))
+change(_row, "times_half", "distance times half in place of divided", "concept",
+       ("_plain(d, k)", "d * ((k - 1) // 2)"))
+change(_row, "strictly_beyond", "strictly beyond: > in place of >= in both", "edge",
+       ("_plain(d, k), _good(d, k, growth)", "_plain(d + 1, k), _good(d + 1, k, growth)"))
+change(_row, "between_everywhere",
+       "the positions in between, distance - 1, have to be crossed in all columns", "concept",
+       ("d, _plain(d, k), _good(d, k, growth)", "d - 1, _plain(d - 1, k), _good(d - 1, k, growth)"))
 
 
 # ---------------------------------------------------------------- wrong: gaps that grow
 
 
-@wrong("dilations begin with growth", kind="concept")
-@_each
-def from_growth(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: growth ** (layer + 1)), 1]
-
-
-@wrong("dilation 1 twice: the power is layer - 1", kind="concept")
-@_each
-def one_twice(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: growth ** max(0, layer - 1)), 1]
+change(_row, "from_growth", "dilations begin with growth", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: growth ** (layer + 1))"))
+change(_row, "one_twice", "dilation 1 twice: the power is layer - 1", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: growth ** max(0, layer - 1))"))
 
 
 @wrong("only the last layer's reach counts", kind="concept")
@@ -259,16 +212,10 @@ def last_reach(d, k, growth):
     return [d, _plain(d, k), L, 1]
 
 
-@wrong("the last layer's index", kind="concept")
-@_each
-def index_of_the_last(d, k, growth):
-    return [d, _plain(d, k), _good(d, k, growth) - 1, 1]
-
-
-@wrong("one layer more", kind="concept")
-@_each
-def dilated_one_more(d, k, growth):
-    return [d, _plain(d, k), _good(d, k, growth) + 1, 1]
+change(_row, "index_of_the_last", "the last layer's index", "concept",
+       ("_good(d, k, growth)", "_good(d, k, growth) - 1"))
+change(_row, "dilated_one_more", "one layer more", "concept",
+       ("_good(d, k, growth)", "_good(d, k, growth) + 1"))
 
 
 @wrong("stops when the next layer would reach too far: floor", kind="concept")
@@ -287,40 +234,18 @@ def constant_dilation(d, k, growth):
     return [d, _plain(d, k), -(-d // (half * growth)), 1]
 
 
-@wrong("dilation growth * layer, at least 1", kind="concept")
-@_each
-def multiples(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: max(1, growth * layer)), 1]
-
-
-@wrong("dilation 1 + growth * layer", kind="concept")
-@_each
-def arithmetic(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: 1 + growth * layer), 1]
-
-
-@wrong("dilation layer + 1", kind="concept")
-@_each
-def growing_by_one(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: layer + 1), 1]
-
-
-@wrong("dilation (layer + 1) ** growth", kind="concept")
-@_each
-def power_turned_round(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: (layer + 1) ** growth), 1]
-
-
-@wrong("always 2, whatever growth is", kind="concept")
-@_each
-def always_doubling(d, k, growth):
-    return [d, _plain(d, k), _grown(d, (k - 1) // 2, lambda layer: 2**layer), 1]
-
-
-@wrong("not dilated at all", kind="concept")
-@_each
-def not_dilated(d, k, growth):
-    return [d, _plain(d, k), _plain(d, k), 1]
+change(_row, "multiples", "dilation growth * layer, at least 1", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: max(1, growth * layer))"))
+change(_row, "arithmetic", "dilation 1 + growth * layer", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: 1 + growth * layer)"))
+change(_row, "growing_by_one", "dilation layer + 1", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: layer + 1)"))
+change(_row, "power_turned_round", "dilation (layer + 1) ** growth", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: (layer + 1) ** growth)"))
+change(_row, "always_doubling", "always 2, whatever growth is", "concept",
+       ("_good(d, k, growth)", "_grown(d, (k - 1) // 2, lambda layer: 2**layer)"))
+change(_row, "not_dilated", "not dilated at all", "concept",
+       ("_good(d, k, growth)", "_plain(d, k)"))
 
 
 @wrong("log_k(n) as in table 1", kind="concept")
@@ -332,31 +257,14 @@ def log_k(d, k, growth):
     return [d, _plain(d, k), L, 1]
 
 
-@wrong("log_growth(n), rounded up", kind="concept")
-@_each
-def log_growth(d, k, growth):
-    L = 0
-    while growth**L < d:
-        L += 1
-    return [d, _plain(d, k), L, 1]
-
-
-@wrong("log_growth of the number of stacked layers", kind="concept")
-@_each
-def log_of_the_stacked(d, k, growth):
-    return [d, _plain(d, k), math.ceil(math.log(_plain(d, k), growth)), 1]
-
-
-@wrong("the width k in place of half, in the dilated column only", kind="concept")
-@_each
-def dilated_width(d, k, growth):
-    return [d, _plain(d, k), _grown(d, k, lambda layer: growth**layer), 1]
-
-
-@wrong("k - 1 in the dilated column only (causal convolutions)", kind="concept")
-@_each
-def dilated_causal(d, k, growth):
-    return [d, _plain(d, k), _grown(d, k - 1, lambda layer: growth**layer), 1]
+change(log_k, "log_growth", "log_growth(n), rounded up", "concept",
+       ("k**L < d", "growth**L < d"))
+change(_row, "log_of_the_stacked", "log_growth of the number of stacked layers", "concept",
+       ("_good(d, k, growth)", "math.ceil(math.log(_plain(d, k), growth))"))
+change(_row, "dilated_width", "the width k in place of half, in the dilated column only", "concept",
+       ("_good(d, k, growth)", "_grown(d, k, lambda layer: growth**layer)"))
+change(_row, "dilated_causal", "k - 1 in the dilated column only (causal convolutions)", "concept",
+       ("_good(d, k, growth)", "_grown(d, k - 1, lambda layer: growth**layer)"))
 
 
 @wrong("k and growth exchanged", kind="concept")
@@ -366,82 +274,44 @@ def exchanged(d, k, growth):
     return [d, -(-d // half), _grown(d, half, lambda layer: k**layer), 1]
 
 
-@wrong("at least two dilated layers", kind="edge")
-@_each
-def at_least_two(d, k, growth):
-    return [d, _plain(d, k), max(2, _good(d, k, growth)), 1]
+change(_row, "at_least_two", "at least two dilated layers", "edge",
+       ("_good(d, k, growth)", "max(2, _good(d, k, growth))"))
 
 
 # ---------------------------------------------------------------- wrong: the other columns, and the table
 
 
-@wrong("recurrent: distance - 1", kind="concept")
-@_each
-def recurrent_less(d, k, growth):
-    return [d - 1, _plain(d, k), _good(d, k, growth), 1]
+change(_row, "recurrent_less", "recurrent: distance - 1", "concept",
+       ("d, _plain(d, k)", "d - 1, _plain(d, k)"))
+change(_row, "recurrent_more", "recurrent: distance + 1", "concept",
+       ("d, _plain(d, k)", "d + 1, _plain(d, k)"))
+change(_row, "recurrent_one", "recurrent: one layer", "concept",
+       ("d, _plain(d, k)", "1, _plain(d, k)"))
+change(_row, "attention_zero", "attention: 0", "concept",
+       ("_good(d, k, growth), 1", "_good(d, k, growth), 0"))
+change(_row, "attention_distance", "attention: the distance", "concept",
+       ("_good(d, k, growth), 1", "_good(d, k, growth), d"))
+change(_row, "attention_two", "attention: 2, query and value", "concept",
+       ("_good(d, k, growth), 1", "_good(d, k, growth), 2"))
+change(_row, "attention_cost", "attention: the square of the distance (its cost)", "concept",
+       ("_good(d, k, growth), 1", "_good(d, k, growth), d * d if d < 10**6 else d"))
+change(_row, "paper_order", "the order of the paper's table: attention first", "concept",
+       ("d, _plain(d, k)", "1, d, _plain(d, k)"), ("_good(d, k, growth), 1", "_good(d, k, growth)"))
+change(_row, "convolutions_exchanged", "the columns of the convolutions exchanged", "concept",
+       ("_plain(d, k), _good(d, k, growth)", "_good(d, k, growth), _plain(d, k)"))
 
 
-@wrong("recurrent: distance + 1", kind="concept")
-@_each
-def recurrent_more(d, k, growth):
-    return [d + 1, _plain(d, k), _good(d, k, growth), 1]
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(distance, k, growth):
+    return loops(distance, k, growth)
 
 
-@wrong("recurrent: one layer", kind="concept")
-@_each
-def recurrent_one(d, k, growth):
-    return [1, _plain(d, k), _good(d, k, growth), 1]
-
-
-@wrong("attention: 0", kind="concept")
-@_each
-def attention_zero(d, k, growth):
-    return [d, _plain(d, k), _good(d, k, growth), 0]
-
-
-@wrong("attention: the distance", kind="concept")
-@_each
-def attention_distance(d, k, growth):
-    return [d, _plain(d, k), _good(d, k, growth), d]
-
-
-@wrong("attention: 2, query and value", kind="concept")
-@_each
-def attention_two(d, k, growth):
-    return [d, _plain(d, k), _good(d, k, growth), 2]
-
-
-@wrong("attention: the square of the distance (its cost)", kind="concept")
-@_each
-def attention_cost(d, k, growth):
-    return [d, _plain(d, k), _good(d, k, growth), d * d if d < 10**6 else d]
-
-
-@wrong("the order of the paper's table: attention first", kind="concept")
-@_each
-def paper_order(d, k, growth):
-    return [1, d, _plain(d, k), _good(d, k, growth)]
-
-
-@wrong("the columns of the convolutions exchanged", kind="concept")
-@_each
-def convolutions_exchanged(d, k, growth):
-    return [d, _good(d, k, growth), _plain(d, k), 1]
-
-
-@wrong("transposed, [4, S]", kind="shape")
-def transposed(distance, k, growth):
-    return loops(distance, k, growth).T
-
-
-@wrong("attention left out, [S, 3]", kind="shape")
-def three_columns(distance, k, growth):
-    return loops(distance, k, growth)[:, :3]
-
-
-@wrong("numbers with a fraction", kind="interface")
-def with_fractions(distance, k, growth):
-    return loops(distance, k, growth).double()
+change(_in_one_call, "transposed", "transposed, [4, S]", "shape",
+       ("loops(distance, k, growth)", "loops(distance, k, growth).T"))
+change(_in_one_call, "three_columns", "attention left out, [S, 3]", "shape",
+       ("loops(distance, k, growth)", "loops(distance, k, growth)[:, :3]"))
+change(_in_one_call, "with_fractions", "numbers with a fraction", "interface",
+       ("loops(distance, k, growth)", "loops(distance, k, growth).double()"))
 
 
 @wrong("float32 on the way: wrong for far distances", kind="numerics")
@@ -459,9 +329,8 @@ def logarithm_single(distance, k, growth):
     return table
 
 
-@wrong("int32 overflows", kind="numerics")
-def thirty_two_bits(distance, k, growth):
-    return loops(distance, k, growth).to(torch.int32).long()
+change(_in_one_call, "thirty_two_bits", "int32 overflows", "numerics",
+       ("loops(distance, k, growth)", "loops(distance, k, growth).to(torch.int32).long()"))
 
 
 # ---------------------------------------------------------------- of a second author, who knew the text alone
@@ -607,11 +476,9 @@ def power_in_place_of_the_sum(distance, k, growth):
     return _table(distance, _up(distance, half), torch.tensor(grown))
 
 
-@wrong("layers are multiplied: the reach of L layers is (half + 1) ** L", kind="concept")
-def reaches_multiplied(distance, k, growth):
-    half = (k - 1) // 2
-    grown = [next(L for L in range(1, 99) if (half + 1) ** L > d) for d in distance.tolist()]
-    return _table(distance, _up(distance, half), torch.tensor(grown))
+change(power_in_place_of_the_sum, "reaches_multiplied",
+       "layers are multiplied: the reach of L layers is (half + 1) ** L", "concept",
+       ("growth**L * half >= d", "(half + 1) ** L > d"))
 
 
 @wrong("the orders of the table of complexities, d / k and log_k d", kind="concept")
@@ -620,11 +487,8 @@ def orders_of_the_table(distance, k, growth):
     return _table(distance, _up(distance, k), grown)
 
 
-@wrong("the closed form without growth - 1", kind="concept")
-def closed_form_for_two(distance, k, growth):
-    half = (k - 1) // 2
-    grown = [next(L for L in range(1, 99) if half * (growth**L - 1) >= d) for d in distance.tolist()]
-    return _table(distance, _up(distance, half), torch.tensor(grown))
+change(power_in_place_of_the_sum, "closed_form_for_two", "the closed form without growth - 1", "concept",
+       ("growth**L * half", "half * (growth**L - 1)"))
 
 
 @wrong("two mistakes: rounded down, and attention takes no step", kind="concept")

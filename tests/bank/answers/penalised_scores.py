@@ -1,7 +1,7 @@
 """Answers to penalised_scores (assignment 10)."""
 
 import torch
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -101,36 +101,22 @@ def _penalty(L, alpha, like):
     return (((5 + L) / 6) ** alpha).to(like.dtype)
 
 
-@wrong("L without STOP, the sum with it", kind="edge")
-def length_without_stop(log_probabilities, tokens, alpha):
+# Right, and not registered: answers below are changes of it.
+def _plain(log_probabilities, tokens, alpha):
     keep = _real(tokens)
-    L = (keep & (tokens != 2)).sum(1)
-    return _sum(log_probabilities, keep) / _penalty(L, alpha, log_probabilities)
-
-
-@wrong("neither the sum nor L has STOP", kind="concept")
-def without_stop(log_probabilities, tokens, alpha):
-    keep = _real(tokens) & (tokens != 2)
     return _sum(log_probabilities, keep) / _penalty(keep.sum(1), alpha, log_probabilities)
 
 
-@wrong("the sum leaves STOP out, L counts it", kind="concept")
-def sum_without_stop(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return _sum(log_probabilities, keep & (tokens != 2)) / _penalty(keep.sum(1), alpha, log_probabilities)
-
-
-@wrong("L counts one word too many (START)", kind="edge")
-def length_with_start(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return _sum(log_probabilities, keep) / _penalty(keep.sum(1) + 1, alpha, log_probabilities)
-
-
-@wrong("the first padding is taken, too: sum and L are one position too long", kind="edge")
-def one_too_far(log_probabilities, tokens, alpha):
-    keep = _real(tokens).roll(1, 1)
-    keep[:, 0] = True
-    return _sum(log_probabilities, keep) / _penalty(keep.sum(1), alpha, log_probabilities)
+change(_plain, "length_without_stop", "L without STOP, the sum with it", "edge",
+       before("return", "L = (keep & (tokens != 2)).sum(1)"), ("keep.sum(1)", "L"))
+change(_plain, "without_stop", "neither the sum nor L has STOP", "concept",
+       ("_real(tokens)", "_real(tokens) & (tokens != 2)"))
+change(_plain, "sum_without_stop", "the sum leaves STOP out, L counts it", "concept",
+       ("log_probabilities, keep", "log_probabilities, keep & (tokens != 2)"))
+change(_plain, "length_with_start", "L counts one word too many (START)", "edge",
+       ("keep.sum(1)", "keep.sum(1) + 1"))
+change(_plain, "one_too_far", "the first padding is taken, too: sum and L are one position too long", "edge",
+       ("_real(tokens)", "_real(tokens).roll(1, 1)"), before("return", "keep[:, 0] = True"))
 
 
 @wrong("nothing is masked: all T log-probabilities, and L = T", kind="concept")
@@ -154,16 +140,10 @@ def length_is_k(log_probabilities, tokens, alpha):
     return _sum(log_probabilities, _real(tokens)) / ((5 + len(tokens)) / 6) ** alpha
 
 
-@wrong("L is the longest hypothesis's for all", kind="concept")
-def longest_for_all(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return _sum(log_probabilities, keep) / _penalty(keep.sum(1).max(), alpha, log_probabilities)
-
-
-@wrong("L is the mean length for all", kind="concept")
-def mean_length_for_all(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return _sum(log_probabilities, keep) / _penalty(keep.sum(1).float().mean(), alpha, log_probabilities)
+change(_plain, "longest_for_all", "L is the longest hypothesis's for all", "concept",
+       ("keep.sum(1)", "keep.sum(1).max()"))
+change(_plain, "mean_length_for_all", "L is the mean length for all", "concept",
+       ("keep.sum(1)", "keep.sum(1).float().mean()"))
 
 
 @wrong("a hypothesis without STOP counts its first word alone (argmax of nothing)", kind="edge")
@@ -186,22 +166,12 @@ def stop_must_be_there(log_probabilities, tokens, alpha):
     return torch.stack([row[:L].sum() / ((5 + L) / 6) ** alpha for row, L in zip(log_probabilities, ends)])
 
 
-@wrong("a hypothesis without STOP is scored without its last word", kind="edge")
-def last_word_dropped(log_probabilities, tokens, alpha):
-    ends = [words.index(2) + 1 if 2 in words else len(words) - 1 for words in tokens.tolist()]
-    return torch.stack([row[:L].sum() / ((5 + L) / 6) ** alpha for row, L in zip(log_probabilities, ends)])
-
-
-@wrong("STOP is taken to be 1 (START's number)", kind="concept")
-def stop_is_one(log_probabilities, tokens, alpha):
-    ends = [words.index(1) + 1 if 1 in words else len(words) for words in tokens.tolist()]
-    return torch.stack([row[:L].sum() / ((5 + L) / 6) ** alpha for row, L in zip(log_probabilities, ends)])
-
-
-@wrong("the mask is inverted: the padding is scored", kind="concept")
-def padding_scored(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return _sum(log_probabilities, ~keep) / _penalty(keep.sum(1), alpha, log_probabilities)
+change(stop_must_be_there, "last_word_dropped", "a hypothesis without STOP is scored without its last word", "edge",
+       ("1 for words", "1 if 2 in words else len(words) - 1 for words"))
+change(stop_must_be_there, "stop_is_one", "STOP is taken to be 1 (START's number)", "concept",
+       (".index(2) + 1", ".index(1) + 1 if 1 in words else len(words)"))
+change(_plain, "padding_scored", "the mask is inverted: the padding is scored", "concept",
+       (", keep", ", ~keep"))
 
 
 # ---------------------------------------------------------------- wrong: the penalty
@@ -212,88 +182,41 @@ def _right_sum(log_probabilities, tokens):
     return _sum(log_probabilities, keep), keep.sum(1)
 
 
-@wrong("divided by L^alpha", kind="concept")
-def length_to_alpha(log_probabilities, tokens, alpha):
+# Right, and not registered: answers below are changes of it.
+def _summed_rightly(log_probabilities, tokens, alpha):
     total, L = _right_sum(log_probabilities, tokens)
-    return total / (L**alpha).to(total.dtype)
+    return total / _penalty(L, alpha, total)
 
 
-@wrong("multiplied by the penalty", kind="concept")
-def multiplied(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total * _penalty(L, alpha, total)
-
-
-@wrong("no alpha", kind="concept")
-def no_alpha(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / ((5 + L) / 6).to(total.dtype)
-
-
-@wrong("alpha is always 0.6", kind="interface")
-def always_the_papers(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / _penalty(L, 0.6, total)
-
-
-@wrong("alpha as a factor of the penalty", kind="concept")
-def alpha_times(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / (alpha * (5 + L) / 6).to(total.dtype)
-
-
-@wrong("the whole quotient to the power alpha (NaN for negative sums)", kind="concept")
-def power_of_the_quotient(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return (total / ((5 + L) / 6).to(total.dtype)) ** alpha
-
-
-@wrong("(5 + L)^alpha / 6", kind="concept")
-def brackets_of_the_numerator(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / ((5 + L) ** alpha / 6).to(total.dtype)
-
-
-@wrong("(5 + L) / 6^alpha", kind="concept")
-def brackets_of_the_denominator(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / ((5 + L) / 6**alpha).to(total.dtype)
-
-
-@wrong("5 + L / 6: brackets forgotten", kind="concept")
-def brackets_of_the_sum(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / ((5 + L / 6) ** alpha).to(total.dtype)
-
-
-@wrong("(5 + L)^alpha without dividing by 6", kind="concept")
-def six_forgotten(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / ((5 + L) ** alpha).to(total.dtype)
-
-
-@wrong("(L / 6)^alpha", kind="concept")
-def five_forgotten(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / ((L / 6) ** alpha).to(total.dtype)
-
-
-@wrong("(6 + L) / 5: numbers exchanged", kind="concept")
-def five_and_six_exchanged(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / (((6 + L) / 5) ** alpha).to(total.dtype)
-
-
-@wrong("whole numbers: (5 + L) // 6", kind="concept")
-def floor_division(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / (((5 + L) // 6).float() ** alpha).to(total.dtype)
-
-
-@wrong("the exponent is alpha squared", kind="concept")
-def alpha_squared(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total * _penalty(L, -alpha * alpha, total)
+change(_summed_rightly, "length_to_alpha", "divided by L^alpha", "concept",
+       ("_penalty(L, alpha, total)", "(L**alpha).to(total.dtype)"))
+change(_summed_rightly, "multiplied", "multiplied by the penalty", "concept",
+       ("total / _penalty", "total * _penalty"))
+change(_summed_rightly, "no_alpha", "no alpha", "concept",
+       ("_penalty(L, alpha, total)", "((5 + L) / 6).to(total.dtype)"))
+change(_summed_rightly, "always_the_papers", "alpha is always 0.6", "interface",
+       ("L, alpha", "L, 0.6"))
+change(_summed_rightly, "alpha_times", "alpha as a factor of the penalty", "concept",
+       ("_penalty(L, alpha, total)", "(alpha * (5 + L) / 6).to(total.dtype)"))
+change(_summed_rightly, "power_of_the_quotient",
+       "the whole quotient to the power alpha (NaN for negative sums)", "concept",
+       ("return total / _penalty(L, alpha, total)", "return (total / ((5 + L) / 6).to(total.dtype)) ** alpha"))
+change(_summed_rightly, "brackets_of_the_numerator", "(5 + L)^alpha / 6", "concept",
+       ("_penalty(L, alpha, total)", "((5 + L) ** alpha / 6).to(total.dtype)"))
+change(_summed_rightly, "brackets_of_the_denominator", "(5 + L) / 6^alpha", "concept",
+       ("_penalty(L, alpha, total)", "((5 + L) / 6**alpha).to(total.dtype)"))
+change(_summed_rightly, "brackets_of_the_sum", "5 + L / 6: brackets forgotten", "concept",
+       ("_penalty(L, alpha, total)", "((5 + L / 6) ** alpha).to(total.dtype)"))
+change(_summed_rightly, "six_forgotten", "(5 + L)^alpha without dividing by 6", "concept",
+       ("_penalty(L, alpha, total)", "((5 + L) ** alpha).to(total.dtype)"))
+change(_summed_rightly, "five_forgotten", "(L / 6)^alpha", "concept",
+       ("_penalty(L, alpha, total)", "((L / 6) ** alpha).to(total.dtype)"))
+change(_summed_rightly, "five_and_six_exchanged", "(6 + L) / 5: numbers exchanged", "concept",
+       ("_penalty(L, alpha, total)", "(((6 + L) / 5) ** alpha).to(total.dtype)"))
+change(_summed_rightly, "floor_division", "whole numbers: (5 + L) // 6", "concept",
+       ("_penalty(L, alpha, total)", "(((5 + L) // 6).float() ** alpha).to(total.dtype)"))
+change(_summed_rightly, "alpha_squared", "the exponent is alpha squared", "concept",
+       ("total / _penalty(L, alpha, total)", "total * _penalty(L, -alpha * alpha, total)"))
 
 
 @wrong("no penalty at all", kind="concept")
@@ -301,34 +224,16 @@ def plain_sum(log_probabilities, tokens, alpha):
     return _right_sum(log_probabilities, tokens)[0]
 
 
-@wrong("the mean", kind="concept")
-def plain_mean(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / L
-
-
-@wrong("the mean, and then the penalty, too", kind="concept")
-def mean_over_penalty(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total / L / _penalty(L, alpha, total)
-
-
-@wrong("minus the penalty", kind="concept")
-def minus_penalty(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total - _penalty(L, alpha, total)
-
-
-@wrong("the logarithm of the penalty is subtracted", kind="concept")
-def minus_log_penalty(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total - _penalty(L, alpha, total).log()
-
-
-@wrong("a word reward, alpha * L, is added", kind="concept")
-def word_reward(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total + alpha * L
+change(_summed_rightly, "plain_mean", "the mean", "concept",
+       ("_penalty(L, alpha, total)", "L"))
+change(_summed_rightly, "mean_over_penalty", "the mean, and then the penalty, too", "concept",
+       ("_penalty(L, alpha, total)", "L / _penalty(L, alpha, total)"))
+change(_summed_rightly, "minus_penalty", "minus the penalty", "concept",
+       ("total / _penalty", "total - _penalty"))
+change(_summed_rightly, "minus_log_penalty", "the logarithm of the penalty is subtracted", "concept",
+       ("total / _penalty(L, alpha, total)", "total - _penalty(L, alpha, total).log()"))
+change(_summed_rightly, "word_reward", "a word reward, alpha * L, is added", "concept",
+       ("total / _penalty(L, alpha, total)", "total + alpha * L"))
 
 
 @wrong("the penalty grows with each position: every log-probability is divided by its own", kind="concept")
@@ -340,52 +245,24 @@ def penalty_of_each_position(log_probabilities, tokens, alpha):
 # ---------------------------------------------------------------- wrong: probabilities, form
 
 
-@wrong("the log-probabilities are taken for probabilities: their logarithm (of the absolute value) is summed", kind="concept")
-def logarithm_again(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities.abs().clamp(min=1e-9).log(), tokens)
-    return total / _penalty(L, alpha, total)
-
-
-@wrong("the product of probabilities, divided by the penalty", kind="concept")
-def probability(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return total.exp() / _penalty(L, alpha, total)
-
-
-@wrong("the product of the log-probabilities", kind="concept")
-def product_of_logs(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return log_probabilities.masked_fill(~keep, 1).prod(1) / _penalty(keep.sum(1), alpha, log_probabilities)
-
-
-@wrong("a cost: the sign is turned round", kind="concept")
-def as_a_cost(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return -total / _penalty(L, alpha, total)
-
-
-@wrong("a softmax over the hypotheses at the end", kind="concept")
-def softmax_at_the_end(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return (total / _penalty(L, alpha, total)).softmax(0)
-
-
-@wrong("the best score alone", kind="shape")
-def the_best(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return (total / _penalty(L, alpha, total)).max()
-
-
-@wrong("sorted, the best first", kind="interface")
-def the_best_first(log_probabilities, tokens, alpha):
-    total, L = _right_sum(log_probabilities, tokens)
-    return (total / _penalty(L, alpha, total)).sort(descending=True).values
-
-
-@wrong("summed over the hypotheses: axis 0", kind="shape")
-def wrong_axis(log_probabilities, tokens, alpha):
-    keep = _real(tokens)
-    return log_probabilities.masked_fill(~keep, 0).sum(0) / _penalty(keep.sum(0), alpha, log_probabilities)
+change(_summed_rightly, "logarithm_again", "the log-probabilities are taken for probabilities: their logarithm (of the "
+       "absolute value) is summed", "concept",
+       ("_right_sum(log_probabilities, tokens)", "_right_sum(log_probabilities.abs().clamp(min=1e-9).log(), tokens)"))
+change(_summed_rightly, "probability", "the product of probabilities, divided by the penalty", "concept",
+       ("return total", "return total.exp()"))
+change(_plain, "product_of_logs", "the product of the log-probabilities", "concept",
+       ("_sum(log_probabilities, keep)", "log_probabilities.masked_fill(~keep, 1).prod(1)"))
+change(_summed_rightly, "as_a_cost", "a cost: the sign is turned round", "concept",
+       ("total / _penalty(L, alpha, total)", "-total / _penalty(L, alpha, total)"))
+change(_summed_rightly, "softmax_at_the_end", "a softmax over the hypotheses at the end", "concept",
+       ("return total / _penalty(L, alpha, total)", "return (total / _penalty(L, alpha, total)).softmax(0)"))
+change(_summed_rightly, "the_best", "the best score alone", "shape",
+       ("return total / _penalty(L, alpha, total)", "return (total / _penalty(L, alpha, total)).max()"))
+change(_summed_rightly, "the_best_first", "sorted, the best first", "interface",
+       ("return total / _penalty(L, alpha, total)",
+        "return (total / _penalty(L, alpha, total)).sort(descending=True).values"))
+change(_plain, "wrong_axis", "summed over the hypotheses: axis 0", "shape",
+       ("_sum(log_probabilities, keep)", "log_probabilities.masked_fill(~keep, 0).sum(0)"), (".sum(1)", ".sum(0)"))
 
 
 @wrong("keepdim: [K, 1]", kind="shape")

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, unpad_sequence
 
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _nll(logits, tokens):
@@ -184,9 +184,13 @@ def last_token_left_out(logits, tokens, lengths):
     return _both(loss)
 
 
-@wrong("lengths is never used: padding counts like text", kind="concept")
-def padding_counts(logits, tokens, lengths):
-    return _both(_nll(logits, tokens).mean())
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, tokens, lengths):
+    return _both(_nll(logits, tokens)[_inside(tokens, lengths)].mean())
+
+
+change(_plain, "padding_counts", "lengths is never used: padding counts like text", "concept",
+       ("_nll(logits, tokens)[_inside(tokens, lengths)].mean()", "_nll(logits, tokens).mean()"))
 
 
 @wrong("token 0 is taken for the padding, and lengths is never used", kind="concept")
@@ -239,12 +243,9 @@ def inverse_perplexity(logits, tokens, lengths):
     return loss, torch.exp(-loss)
 
 
-@wrong(
-    "the perplexity is the mean of 1/p, the exponentials averaged, not the exponential of the average", kind="concept"
-)
-def mean_of_exponentials(logits, tokens, lengths):
-    costs = _nll(logits, tokens)[_inside(tokens, lengths)]
-    return costs.mean(), costs.exp().mean()
+change(sum_not_mean, "mean_of_exponentials",
+       "the perplexity is the mean of 1/p, the exponentials averaged, not the exponential of the average", "concept",
+       ("costs.sum(), costs.mean().exp()", "costs.mean(), costs.exp().mean()"))
 
 
 @wrong("the sign is missing: the loss is the mean of log p, and the perplexity its exponential", kind="concept")
@@ -252,9 +253,8 @@ def sign_missing(logits, tokens, lengths):
     return _both(-_nll(logits, tokens)[_inside(tokens, lengths)].mean())
 
 
-@wrong("cross_entropy is given probabilities: the softmax is taken twice", kind="concept")
-def softmax_twice(logits, tokens, lengths):
-    return _both(_nll(logits.softmax(-1), tokens)[_inside(tokens, lengths)].mean())
+change(_plain, "softmax_twice", "cross_entropy is given probabilities: the softmax is taken twice", "concept",
+       ("_nll(logits, tokens)", "_nll(logits.softmax(-1), tokens)"))
 
 
 @wrong("the softmax runs over the positions and not over the vocabulary", kind="shape")
@@ -289,10 +289,8 @@ def vocabulary_in_the_last_place(logits, tokens, lengths):
     return _both(costs[_inside(tokens, lengths)].mean())
 
 
-@wrong("both come back in the shape [1] and not []", kind="shape")
-def one_entry(logits, tokens, lengths):
-    costs = _nll(logits, tokens)[_inside(tokens, lengths)]
-    return _both(costs.mean(0, keepdim=True))
+change(sum_not_mean, "one_entry", "both come back in the shape [1] and not []", "shape",
+       ("return costs.sum(), costs.mean().exp()", "return _both(costs.mean(0, keepdim=True))"))
 
 
 @wrong(
@@ -330,10 +328,8 @@ def nan_of_a_single_token(logits, tokens, lengths):
     return _both((means * (lengths - 1)).sum() / (lengths - 1).sum())
 
 
-@wrong("a text of a single token adds 1 to M", kind="edge")
-def single_token_counts(logits, tokens, lengths):
-    costs = _nll(logits, tokens)[_inside(tokens, lengths)]
-    return _both(costs.sum() / (lengths - 1).clamp(min=1).sum())
+change(sum_not_mean, "single_token_counts", "a text of a single token adds 1 to M", "edge",
+       ("return costs.sum(), costs.mean().exp()", "return _both(costs.sum() / (lengths - 1).clamp(min=1).sum())"))
 
 
 @wrong("a text of a single token predicts the padding behind it: lengths below 2 become 2", kind="edge")
@@ -349,10 +345,8 @@ def full_lines_left_out(logits, tokens, lengths):
     return _both(costs.sum() / (lengths - 1).sum())
 
 
-@wrong("only the first 64 positions of a line are looked at", kind="edge")
-def first_positions(logits, tokens, lengths):
-    logits, tokens = logits[:, :64], tokens[:, :64]
-    return _both(_nll(logits, tokens)[_inside(tokens, lengths)].mean())
+change(_plain, "first_positions", "only the first 64 positions of a line are looked at", "edge",
+       before("return", "logits, tokens = logits[:, :64], tokens[:, :64]"))
 
 
 @wrong("perplexity is limited to the size of the vocabulary, as if no model could be worse than guessing", kind="edge")
@@ -364,13 +358,10 @@ def limited_to_the_vocabulary(logits, tokens, lengths):
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong(
-    "the logarithm of the softmax in two steps: an unlikely token has probability 0 and an infinite loss",
-    kind="numerics",
-)
-def in_two_steps(logits, tokens, lengths):
-    p = logits[:, :-1].softmax(-1).gather(-1, tokens[:, 1:, None]).squeeze(-1)
-    return _both(-p[_inside(tokens, lengths)].log().mean())
+change(_plain, "in_two_steps", "the logarithm of the softmax in two steps: an unlikely token has probability 0 and an "
+       "infinite loss", "numerics",
+       before("return", "p = logits[:, :-1].softmax(-1).gather(-1, tokens[:, 1:, None]).squeeze(-1)"),
+       ("_nll(logits, tokens)", "-p"), (".mean()", ".log().mean()"))
 
 
 @wrong("10^-9 is added to the probabilities: an unlikely token never costs more than 20.7", kind="numerics")
@@ -386,20 +377,12 @@ def exponentials(logits, tokens, lengths):
     return _both(costs[_inside(tokens, lengths)].mean())
 
 
-@wrong("one largest logit for the whole batch is subtracted: rows far below it get log 0", kind="numerics")
-def one_maximum_for_all(logits, tokens, lengths):
-    z = logits[:, :-1] - logits.max()
-    costs = z.exp().sum(-1).log() - z.gather(-1, tokens[:, 1:, None]).squeeze(-1)
-    return _both(costs[_inside(tokens, lengths)].mean())
-
-
-@wrong(
-    "the perplexity is a root of the product of the probabilities, which underflows after some dozen tokens",
-    kind="numerics",
-)
-def by_product(logits, tokens, lengths):
-    costs = _nll(logits, tokens)[_inside(tokens, lengths)]
-    return costs.mean(), (-costs).exp().prod() ** (-1 / len(costs))
+change(exponentials, "one_maximum_for_all",
+       "one largest logit for the whole batch is subtracted: rows far below it get log 0", "numerics",
+       ("logits[:, :-1]", "logits[:, :-1] - logits.max()"))
+change(sum_not_mean, "by_product", "the perplexity is a root of the product of the probabilities, which underflows "
+       "after some dozen tokens", "numerics",
+       ("costs.sum(), costs.mean().exp()", "costs.mean(), (-costs).exp().prod() ** (-1 / len(costs))"))
 
 
 @right("computed in float32 and converted back: float64 loses digits")
@@ -446,19 +429,11 @@ def by_view(logits, tokens, lengths):
     return _both(F.cross_entropy(z[starts], t[starts + 1]))
 
 
-@wrong("the loss is detached: no gradient reaches the logits", kind="gradient")
-def detached(logits, tokens, lengths):
-    return _both(_nll(logits.detach(), tokens)[_inside(tokens, lengths)].mean())
-
-
-@wrong(
-    "the logsumexp is computed without gradients: the loss is right, its gradient lacks the part of the softmax",
-    kind="gradient",
-)
-def normaliser_detached(logits, tokens, lengths):
-    z = logits[:, :-1]
-    costs = z.detach().logsumexp(-1) - z.gather(-1, tokens[:, 1:, None]).squeeze(-1)
-    return _both(costs[_inside(tokens, lengths)].mean())
+change(_plain, "detached", "the loss is detached: no gradient reaches the logits", "gradient",
+       ("_nll(logits, tokens)", "_nll(logits.detach(), tokens)"))
+change(exponentials, "normaliser_detached", "the logsumexp is computed without gradients: the loss is right, its "
+       "gradient lacks the part of the softmax", "gradient",
+       ("z.exp().sum(-1).log()", "z.detach().logsumexp(-1)"))
 
 
 @wrong("the loss is put together from texts' item(), so that gradients end there", kind="gradient")
@@ -471,10 +446,8 @@ def rebuilt(logits, tokens, lengths):
 # ------------------------------------------------------------------------------------------- wrong: interface, state
 
 
-@wrong("the results stand in the other order: (perplexity, loss)", kind="interface")
-def other_way_round(logits, tokens, lengths):
-    loss = _nll(logits, tokens)[_inside(tokens, lengths)].mean()
-    return loss.exp(), loss
+change(power_of_two, "other_way_round", "the results stand in the other order: (perplexity, loss)", "interface",
+       ("loss, 2**loss", "loss.exp(), loss"))
 
 
 @wrong("the loss alone comes back", kind="interface")
@@ -482,16 +455,10 @@ def loss_alone(logits, tokens, lengths):
     return _nll(logits, tokens)[_inside(tokens, lengths)].mean()
 
 
-@wrong("both are Python numbers", kind="interface")
-def numbers(logits, tokens, lengths):
-    loss = _nll(logits, tokens)[_inside(tokens, lengths)].mean().item()
-    return loss, math.exp(loss)
-
-
-@wrong("both are printed, and nothing comes back", kind="interface")
-def printed(logits, tokens, lengths):
-    loss = _nll(logits, tokens)[_inside(tokens, lengths)].mean()
-    print(loss, loss.exp())
+change(there_and_back_to_float32, "numbers", "both are Python numbers", "interface",
+       ("logits.float()", "logits"), (".to(logits.dtype)", ".item()"), ("loss.exp()", "math.exp(loss)"))
+change(power_of_two, "printed", "both are printed, and nothing comes back", "interface",
+       ("return loss, 2**loss", "print(loss, loss.exp())"))
 
 
 @wrong("tokens of the padding are overwritten with -100 in the input", kind="interface")
@@ -501,11 +468,8 @@ def padding_overwritten(logits, tokens, lengths):
     return _both(F.cross_entropy(logits[:, :-1].mT, tokens[:, 1:]))
 
 
-@wrong("1 is subtracted from lengths in place", kind="interface")
-def lengths_reduced(logits, tokens, lengths):
-    lengths -= 1
-    mask = torch.arange(tokens.shape[1] - 1, device=tokens.device) < lengths[:, None]
-    return _both(_nll(logits, tokens)[mask].mean())
+change(one_of_the_padding, "lengths_reduced", "1 is subtracted from lengths in place", "interface",
+       before("mask =", "lengths -= 1"))
 
 
 @wrong("the mask's positions are made on the CPU, which fails with lengths on another device", kind="interface")
@@ -514,9 +478,8 @@ def positions_on_the_cpu(logits, tokens, lengths):
     return _both(_nll(logits, tokens)[mask].mean())
 
 
-@wrong("the results are float32 whatever the logits are", kind="interface")
-def always_float32(logits, tokens, lengths):
-    return _both(_nll(logits, tokens)[_inside(tokens, lengths)].mean().float())
+change(_plain, "always_float32", "the results are float32 whatever the logits are", "interface",
+       (".mean()", ".mean().float()"))
 
 
 _seen = [0.0, 0]
@@ -536,7 +499,5 @@ def other_order(tokens, logits, lengths):
     return _both(_nll(logits, tokens)[_inside(tokens, lengths)].mean())
 
 
-@left_open("both stand in one tensor [2], which can be unpacked but is no tuple", kind="interface")
-def stacked(logits, tokens, lengths):
-    loss = _nll(logits, tokens)[_inside(tokens, lengths)].mean()
-    return torch.stack([loss, loss.exp()])
+change(power_of_two, "stacked", "both stand in one tensor [2], which can be unpacked but is no tuple", "interface",
+       ("return loss, 2**loss", "return torch.stack([loss, loss.exp()])"), verdict="open")

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import change, left_open, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -103,9 +103,13 @@ def shifted_already(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), torch.cat([labels[:, 1:], labels.new_full((len(labels), 1), -100)], dim=1)
 
 
-@wrong("the prompt is learned too: only picture and padding are left out", kind="concept")
-def prompt_is_learned(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words), _behind(picture, _text(tokens, torch.zeros_like(prompts), lengths))
+# Right, and not registered: answers below are changes of it.
+def _plain(picture, words, tokens, prompts, lengths):
+    return _inputs(picture, words), _behind(picture, _text(tokens, prompts, lengths))
+
+
+change(_plain, "prompt_is_learned", "the prompt is learned too: only picture and padding are left out", "concept",
+       ("_text(tokens, prompts, lengths)", "_text(tokens, torch.zeros_like(prompts), lengths)"))
 
 
 @wrong("padding is learned: everything behind the prompt counts as the answer", kind="concept")
@@ -113,14 +117,10 @@ def padding_is_learned(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), _behind(picture, _text(tokens, prompts, lengths * 0 + tokens.shape[1]))
 
 
-@wrong("the prompt is learned and the answer is not (the two are swapped)", kind="concept")
-def question_for_answer(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words), _behind(picture, _text(tokens, torch.zeros_like(prompts), prompts))
-
-
-@wrong("the words stand before the picture in the inputs", kind="concept")
-def words_first(picture, words, tokens, prompts, lengths):
-    return _inputs(words, picture), _behind(picture, _text(tokens, prompts, lengths))
+change(_plain, "question_for_answer", "the prompt is learned and the answer is not (the two are swapped)", "concept",
+       ("_text(tokens, prompts, lengths)", "_text(tokens, torch.zeros_like(prompts), prompts)"))
+change(_plain, "words_first", "the words stand before the picture in the inputs", "concept",
+       ("_inputs(picture, words)", "_inputs(words, picture)"))
 
 
 @wrong("the -100 of the picture stand behind the text's labels, not before them", kind="concept")
@@ -147,9 +147,8 @@ def length_of_the_answer(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), _behind(picture, _text(tokens, prompts, prompts + lengths))
 
 
-@wrong("the prompt of the first text is used for all texts", kind="concept")
-def one_prompt_for_all(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words), _behind(picture, _text(tokens, prompts[:1], lengths))
+change(_plain, "one_prompt_for_all", "the prompt of the first text is used for all texts", "concept",
+       ("_text(tokens, prompts, lengths)", "_text(tokens, prompts[:1], lengths)"))
 
 
 @wrong("what is not to be learned at prompt and padding is marked by -1 in place of -100", kind="concept")
@@ -158,9 +157,8 @@ def minus_one(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), _behind(picture, text.masked_fill(text == -100, -1))
 
 
-@wrong("at the picture the labels are 0 in place of -100", kind="concept")
-def picture_labelled_zero(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words), _behind(picture, _text(tokens, prompts, lengths), value=0)
+change(_plain, "picture_labelled_zero", "at the picture the labels are 0 in place of -100", "concept",
+       ("_text(tokens, prompts, lengths)", "_text(tokens, prompts, lengths), value=0"))
 
 
 @wrong("the vectors of padding words are set to zero in the inputs", kind="concept")
@@ -174,9 +172,8 @@ def first_answer_token_lost(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), _behind(picture, _text(tokens, prompts + 1, lengths))
 
 
-@wrong("the answer's last token is not learned: it ends at lengths - 1", kind="edge")
-def last_answer_token_lost(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words), _behind(picture, _text(tokens, prompts, lengths - 1))
+change(_plain, "last_answer_token_lost", "the answer's last token is not learned: it ends at lengths - 1", "edge",
+       ("_text(tokens, prompts, lengths)", "_text(tokens, prompts, lengths - 1)"))
 
 
 @wrong("one position of padding is learned: places up to and including lengths[b] count", kind="edge")
@@ -191,9 +188,8 @@ def as_many_labels_as_features(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), torch.cat([nothing, text], dim=1)
 
 
-@wrong("the labels cover the N positions of the text alone", kind="shape")
-def labels_of_the_text_alone(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words), _text(tokens, prompts, lengths)
+change(_plain, "labels_of_the_text_alone", "the labels cover the N positions of the text alone", "shape",
+       ("_behind(picture, _text(tokens, prompts, lengths))", "_text(tokens, prompts, lengths)"))
 
 
 @wrong("-100 is written into the given tokens", kind="interface")
@@ -216,6 +212,5 @@ def places_on_the_cpu(picture, words, tokens, prompts, lengths):
     return _inputs(picture, words), _behind(picture, text)
 
 
-@wrong("the words are detached, because the language model is frozen", kind="gradient")
-def words_detached(picture, words, tokens, prompts, lengths):
-    return _inputs(picture, words.detach()), _behind(picture, _text(tokens, prompts, lengths))
+change(_plain, "words_detached", "the words are detached, because the language model is frozen", "gradient",
+       ("_inputs(picture, words)", "_inputs(picture, words.detach())"))

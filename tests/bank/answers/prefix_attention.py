@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 
 def _joined(X, P_X):
@@ -176,51 +176,43 @@ def two_parts(Q, K, V, P_K, P_V):
     return A.narrow(-1, 0, P) @ P_V + A.narrow(-1, P, K.shape[2]) @ V, A
 
 
-# ---------------------------------------------------------------------------------------------------------- left open
-
-
-@left_open("hidden scores become the most negative number of the type, not minus infinity", kind="numerics")
-def lowest_number(Q, K, V, P_K, P_V):
+# Right, and not registered: answers below are changes of it.
+def _plain(Q, K, V, P_K, P_V):
     scores = _scores(Q, K, P_K)
-    A = scores.masked_fill(_hidden(scores), torch.finfo(scores.dtype).min).softmax(-1)
+    A = scores.masked_fill(_hidden(scores), -math.inf).softmax(-1)
     return A @ _joined(V, P_V), A
 
 
-@left_open("Y and A come back in a list", kind="interface")
-def in_a_list(Q, K, V, P_K, P_V):
+# ---------------------------------------------------------------------------------------------------------- left open
+
+
+change(_plain, "lowest_number",
+       "hidden scores become the most negative number of the type, not minus infinity", "numerics",
+       ("-math.inf", "torch.finfo(scores.dtype).min"), verdict="open")
+
+
+# Right, and not registered: answers below are changes of it.
+def _by_weights(Q, K, V, P_K, P_V):
     A = _weights(Q, K, P_K)
-    return [A @ _joined(V, P_V), A]
+    return A @ _joined(V, P_V), A
+
+
+change(_by_weights, "in_a_list", "Y and A come back in a list", "interface",
+       ("return A @ _joined(V, P_V), A", "return [A @ _joined(V, P_V), A]"), verdict="open")
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("nothing is hidden: every token attends to later ones", kind="concept")
-def not_causal(Q, K, V, P_K, P_V):
-    A = _scores(Q, K, P_K).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong(
-    "the mask is not shifted by P: token n sees the first n + 1 columns only, part of the prefix at first",
-    kind="concept",
-)
-def not_shifted(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("off by one: a token does not attend to itself", kind="concept")
-def without_itself(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K, diagonal=0)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("off by one: a token attends to the next one too", kind="concept")
-def one_ahead(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K, diagonal=2)
-    return A @ _joined(V, P_V), A
+change(_by_weights, "not_causal", "nothing is hidden: every token attends to later ones", "concept",
+       ("_weights(Q, K, P_K)", "_scores(Q, K, P_K).softmax(-1)"))
+change(_plain, "not_shifted", "the mask is not shifted by P: token n sees the first n + 1 columns only, part of the "
+       "prefix at first", "concept",
+       ("_hidden(scores)", "torch.ones_like(scores, dtype=torch.bool).triu(1)"))
+change(_by_weights, "without_itself", "off by one: a token does not attend to itself", "concept",
+       ("K, P_K", "K, P_K, diagonal=0"))
+change(_by_weights, "one_ahead", "off by one: a token attends to the next one too", "concept",
+       ("K, P_K", "K, P_K, diagonal=2"))
 
 
 @wrong("the prefix is causal too: token n sees prefix vectors 0 to n only", kind="concept")
@@ -232,27 +224,15 @@ def causal_prefix(Q, K, V, P_K, P_V):
     return A @ _joined(V, P_V), A
 
 
-@wrong(
-    "a sliding window: token n sees the P vectors before it and itself, and so less of the prefix the later it comes",
-    kind="concept",
-)
-def sliding_window(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    hidden = _hidden(scores) | torch.ones_like(scores[0, 0], dtype=torch.bool).tril(-1)
-    A = scores.masked_fill(hidden, -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("the prefix stands behind the tokens: Y is right, but the columns of A are in another order", kind="concept")
-def prefix_behind(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return A @ _joined(V, P_V), A.roll(-P_K.shape[1], dims=-1)
-
-
-@wrong("the prefix stands in front of the keys, but behind the values", kind="concept")
-def values_behind(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return A @ torch.cat([V, P_V.expand(V.shape[0], -1, -1, -1)], dim=2), A
+change(_plain, "sliding_window", "a sliding window: token n sees the P vectors before it and itself, and so less of "
+       "the prefix the later it comes", "concept",
+       before("A =", "hidden = _hidden(scores) | torch.ones_like(scores[0, 0], dtype=torch.bool).tril(-1)"),
+       ("_hidden(scores)", "hidden"))
+change(detached_weights, "prefix_behind",
+       "the prefix stands behind the tokens: Y is right, but the columns of A are in another order", "concept",
+       ("A.detach()", "A.roll(-P_K.shape[1], dims=-1)"))
+change(_by_weights, "values_behind", "the prefix stands in front of the keys, but behind the values", "concept",
+       ("_joined(V, P_V)", "torch.cat([V, P_V.expand(V.shape[0], -1, -1, -1)], dim=2)"))
 
 
 @wrong("two softmaxes, one over the prefix and one over the tokens: each row sums to 2", kind="concept")
@@ -263,17 +243,10 @@ def two_softmaxes(Q, K, V, P_K, P_V):
     return A @ _joined(V, P_V), A
 
 
-@wrong("scores are not divided by sqrt(D_H)", kind="concept")
-def not_scaled(Q, K, V, P_K, P_V):
-    A = _weights(Q * math.sqrt(Q.shape[-1]), K, P_K)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("the width in the scale is that of the values, D_V", kind="concept")
-def scaled_by_values(Q, K, V, P_K, P_V):
-    scores = Q @ _joined(K, P_K).mT / math.sqrt(V.shape[-1])
-    A = scores.masked_fill(_hidden(scores), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
+change(_by_weights, "not_scaled", "scores are not divided by sqrt(D_H)", "concept",
+       ("Q, K, P_K", "Q * math.sqrt(Q.shape[-1]), K, P_K"))
+change(_plain, "scaled_by_values", "the width in the scale is that of the values, D_V", "concept",
+       ("_scores(Q, K, P_K)", "Q @ _joined(K, P_K).mT / math.sqrt(V.shape[-1])"))
 
 
 @wrong("only scores of tokens are divided by sqrt(D_H), those of the prefix are not", kind="concept")
@@ -284,62 +257,33 @@ def prefix_not_scaled(Q, K, V, P_K, P_V):
     return A @ _joined(V, P_V), A
 
 
-@wrong("the mask comes after the softmax, and rows are not normalised again", kind="concept")
-def masked_afterwards(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = scores.softmax(-1).masked_fill(_hidden(scores), 0)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("hidden scores are set to 0 before the softmax, so later tokens keep weight", kind="concept")
-def hidden_to_zero(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = scores.masked_fill(_hidden(scores), 0).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("the softmax runs over the queries, not over the keys", kind="concept")
-def softmax_over_queries(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = scores.masked_fill(_hidden(scores), -1e30).softmax(-2).masked_fill(_hidden(scores), 0)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("the prefix of head 0 is used for all heads", kind="concept")
-def one_prefix_for_all_heads(Q, K, V, P_K, P_V):
-    P_K, P_V = P_K[:1].expand_as(P_K), P_V[:1].expand_as(P_V)
-    A = _weights(Q, K, P_K)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("the prefix takes weight, but its values are left out of Y", kind="concept")
-def without_prefix_values(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return A[..., P_K.shape[1] :] @ V, A
-
-
-@wrong("two mistakes: the mask is not shifted by P, and the scores are not divided by sqrt(D_H)", kind="concept")
-def not_shifted_not_scaled(Q, K, V, P_K, P_V):
-    scores = Q @ _joined(K, P_K).mT
-    A = scores.masked_fill(torch.ones_like(scores, dtype=torch.bool).triu(1), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
+change(_plain, "masked_afterwards", "the mask comes after the softmax, and rows are not normalised again", "concept",
+       (".masked_fill(_hidden(scores), -math.inf).softmax(-1)", ".softmax(-1).masked_fill(_hidden(scores), 0)"))
+change(_plain, "hidden_to_zero",
+       "hidden scores are set to 0 before the softmax, so later tokens keep weight", "concept",
+       ("-math.inf", "0"))
+change(_plain, "softmax_over_queries", "the softmax runs over the queries, not over the keys", "concept",
+       ("-math.inf", "-1e30"), ("softmax(-1)", "softmax(-2).masked_fill(_hidden(scores), 0)"))
+change(_by_weights, "one_prefix_for_all_heads", "the prefix of head 0 is used for all heads", "concept",
+       before("A =", "P_K, P_V = P_K[:1].expand_as(P_K), P_V[:1].expand_as(P_V)"))
+change(_by_weights, "without_prefix_values", "the prefix takes weight, but its values are left out of Y", "concept",
+       ("A @ _joined(V, P_V)", "A[..., P_K.shape[1] :] @ V"))
+change(_plain, "not_shifted_not_scaled",
+       "two mistakes: the mask is not shifted by P, and the scores are not divided by sqrt(D_H)", "concept",
+       ("_scores(Q, K, P_K)", "Q @ _joined(K, P_K).mT"),
+       ("_hidden(scores)", "torch.ones_like(scores, dtype=torch.bool).triu(1)"))
 
 
 # ------------------------------------------------------------------------------------------------------- wrong: shape
 
 
-@wrong("queries are computed for the prefix too: Y has P+N rows and A is square", kind="shape")
-def rows_for_the_prefix(Q, K, V, P_K, P_V):
-    Q, K = _joined(Q, P_K), _joined(K, P_K)
-    scores = Q @ K.mT / math.sqrt(Q.shape[-1])
-    A = scores.masked_fill(_hidden(scores), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("A comes back without the columns of the prefix", kind="shape")
-def without_prefix_columns(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return A @ _joined(V, P_V), A[..., P_K.shape[1] :]
+change(_plain, "rows_for_the_prefix",
+       "queries are computed for the prefix too: Y has P+N rows and A is square", "shape",
+       ("scores = _scores(Q, K, P_K)", """
+        Q, K = _joined(Q, P_K), _joined(K, P_K)
+        scores = Q @ K.mT / math.sqrt(Q.shape[-1])"""))
+change(detached_weights, "without_prefix_columns", "A comes back without the columns of the prefix", "shape",
+       ("A.detach()", "A[..., P_K.shape[1] :]"))
 
 
 @wrong(
@@ -366,25 +310,15 @@ def repeated_in_the_wrong_order(Q, K, V, P_K, P_V):
     return A @ values, A
 
 
-@wrong("axes of size 1 are squeezed away from both results", kind="shape")
-def squeezed(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return (A @ _joined(V, P_V)).squeeze(), A.squeeze()
-
-
-@wrong("the heads are joined in Y: [B, N, H*D_V]", kind="shape")
-def heads_joined(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return (A @ _joined(V, P_V)).transpose(1, 2).flatten(2), A
-
-
-@wrong("K is reshaped, not transposed, for the product with Q", kind="shape")
-def reshaped_keys(Q, K, V, P_K, P_V):
-    keys = _joined(K, P_K)
-    B, H, columns, D_H = keys.shape
-    scores = Q @ keys.reshape(B, H, D_H, columns) / math.sqrt(D_H)
-    A = scores.masked_fill(_hidden(scores), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
+change(detached_weights, "squeezed", "axes of size 1 are squeezed away from both results", "shape",
+       ("A @ _joined(V, P_V), A.detach()", "(A @ _joined(V, P_V)).squeeze(), A.squeeze()"))
+change(_by_weights, "heads_joined", "the heads are joined in Y: [B, N, H*D_V]", "shape",
+       ("A @ _joined(V, P_V)", "(A @ _joined(V, P_V)).transpose(1, 2).flatten(2)"))
+change(_plain, "reshaped_keys", "K is reshaped, not transposed, for the product with Q", "shape",
+       ("scores = _scores(Q, K, P_K)", """
+        keys = _joined(K, P_K)
+        B, H, columns, D_H = keys.shape
+        scores = Q @ keys.reshape(B, H, D_H, columns) / math.sqrt(D_H)"""))
 
 
 @wrong("view fails for queries that are no contiguous block, as they are after splitting into heads", kind="layout")
@@ -395,12 +329,10 @@ def by_view(Q, K, V, P_K, P_V):
     return A @ _joined(V, P_V), A
 
 
-@wrong("as_strided reads V as one contiguous block, whatever its layout is", kind="layout")
-def by_strides(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    B, H, N, D_V = V.shape
-    V = torch.as_strided(V, V.shape, (H * N * D_V, N * D_V, D_V, 1))
-    return A @ _joined(V, P_V), A
+change(_by_weights, "by_strides", "as_strided reads V as one contiguous block, whatever its layout is", "layout",
+       before("return", """
+        B, H, N, D_V = V.shape
+        V = torch.as_strided(V, V.shape, (H * N * D_V, N * D_V, D_V, 1))"""))
 
 
 # -------------------------------------------------------------------------------------------------------- wrong: edge
@@ -426,19 +358,14 @@ def long_prefix_cut(Q, K, V, P_K, P_V):
     return A @ _joined(V, P_V), A
 
 
-@wrong("a single token is returned as it is: with N = 1 it attends to itself alone", kind="edge")
-def single_token(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    if Q.shape[2] == 1:
-        A = torch.zeros_like(A).index_fill(-1, torch.tensor([A.shape[-1] - 1], device=A.device), 1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("tril() on the scores and -inf where they are 0 then: scores that are 0 themselves are hidden", kind="edge")
-def zero_scores_hidden(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K).tril(P_K.shape[1])
-    A = scores.masked_fill(scores == 0, -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
+change(_by_weights, "single_token",
+       "a single token is returned as it is: with N = 1 it attends to itself alone", "edge",
+       before("return", """
+        if Q.shape[2] == 1:
+            A = torch.zeros_like(A).index_fill(-1, torch.tensor([A.shape[-1] - 1], device=A.device), 1)"""))
+change(_plain, "zero_scores_hidden",
+       "tril() on the scores and -inf where they are 0 then: scores that are 0 themselves are hidden", "edge",
+       ("_scores(Q, K, P_K)", "_scores(Q, K, P_K).tril(P_K.shape[1])"), ("_hidden(scores)", "scores == 0"))
 
 
 @wrong("the mask is made for at most 64 columns: longer ones fail", kind="edge")
@@ -452,28 +379,18 @@ def mask_of_64(Q, K, V, P_K, P_V):
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("hidden scores are -10^9: where the visible ones are lower still, later tokens get the weight", kind="numerics")
-def minus_a_billion(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = scores.masked_fill(_hidden(scores), -1e9).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("hidden scores are the lowest score minus 20: later tokens keep a small weight", kind="numerics")
-def twenty_below(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = torch.where(_hidden(scores), scores.min().detach() - 20, scores).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong(
-    "softmax over all columns, mask, normalised again: 0/0 where a later token's score is far above", kind="numerics"
-)
-def normalised_again(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    A = scores.softmax(-1).masked_fill(_hidden(scores), 0)
-    A = A / A.sum(-1, keepdim=True)
-    return A @ _joined(V, P_V), A
+change(_plain, "minus_a_billion",
+       "hidden scores are -10^9: where the visible ones are lower still, later tokens get the weight", "numerics",
+       ("-math.inf", "-1e9"))
+change(_plain, "twenty_below",
+       "hidden scores are the lowest score minus 20: later tokens keep a small weight", "numerics",
+       ("scores.masked_fill", "torch.where"), ("-math.inf", "scores.min().detach() - 20, scores"))
+change(_by_weights, "normalised_again",
+       "softmax over all columns, mask, normalised again: 0/0 where a later token's score is far above", "numerics",
+       ("A = _weights(Q, K, P_K)", """
+        scores = _scores(Q, K, P_K)
+        A = scores.softmax(-1).masked_fill(_hidden(scores), 0)
+        A = A / A.sum(-1, keepdim=True)"""))
 
 
 @wrong("exponentials without the largest score subtracted overflow", kind="numerics")
@@ -504,23 +421,12 @@ def by_logsumexp(Q, K, V, P_K, P_V):
     return A @ _joined(V, P_V), A
 
 
-@wrong("scores are limited to ±30 before the softmax", kind="numerics")
-def limited(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K).clamp(-30, 30)
-    A = scores.masked_fill(_hidden(scores), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("weights below 10^-4 are cut off to 0", kind="numerics")
-def small_weights_cut_off(Q, K, V, P_K, P_V):
-    A = F.threshold(_weights(Q, K, P_K), 1e-4, 0.0)
-    return A @ _joined(V, P_V), A
-
-
-@wrong("10^-9 is added to all weights, so that none is exactly 0", kind="numerics")
-def never_zero(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K) + 1e-9
-    return A @ _joined(V, P_V), A
+change(_plain, "limited", "scores are limited to ±30 before the softmax", "numerics",
+       ("_scores(Q, K, P_K)", "_scores(Q, K, P_K).clamp(-30, 30)"))
+change(_by_weights, "small_weights_cut_off", "weights below 10^-4 are cut off to 0", "numerics",
+       ("_weights(Q, K, P_K)", "F.threshold(_weights(Q, K, P_K), 1e-4, 0.0)"))
+change(_by_weights, "never_zero", "10^-9 is added to all weights, so that none is exactly 0", "numerics",
+       ("_weights(Q, K, P_K)", "_weights(Q, K, P_K) + 1e-9"))
 
 
 @right("computed in float32 and converted back: float64 loses digits, and scores beyond float32 give NaN")
@@ -532,16 +438,11 @@ def through_float32(Q, K, V, P_K, P_V):
 # ---------------------------------------------------------------------------------------------------- wrong: gradient
 
 
-@wrong("P_K is copied without its gradients: it never learns", kind="gradient")
-def keys_detached(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K.detach().clone())
-    return A @ _joined(V, P_V), A
-
-
-@wrong("Y is computed with the detached weights: queries, keys and P_K get no gradients", kind="gradient")
-def weights_detached(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return A.detach() @ _joined(V, P_V), A
+change(_by_weights, "keys_detached", "P_K is copied without its gradients: it never learns", "gradient",
+       ("K, P_K", "K, P_K.detach().clone()"))
+change(_by_weights, "weights_detached",
+       "Y is computed with the detached weights: queries, keys and P_K get no gradients", "gradient",
+       ("return A", "return A.detach()"))
 
 
 @wrong("P_V gets gradients from the first sequence alone; for the others it is a detached copy", kind="gradient")
@@ -567,29 +468,23 @@ def where_after_exp(Q, K, V, P_K, P_V):
 # ------------------------------------------------------------------------------------------- wrong: process, interface
 
 
-@wrong("Q is divided by sqrt(D_H) in place", kind="process")
-def queries_in_place(Q, K, V, P_K, P_V):
-    with torch.no_grad():
-        Q /= math.sqrt(Q.shape[-1])
-    scores = Q @ _joined(K, P_K).mT
-    A = scores.masked_fill(_hidden(scores), -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
+change(_plain, "queries_in_place", "Q is divided by sqrt(D_H) in place", "process",
+       ("scores = _scores(Q, K, P_K)", """
+        with torch.no_grad():
+            Q /= math.sqrt(Q.shape[-1])
+        scores = Q @ _joined(K, P_K).mT"""))
 
 
 _masks = {}
 
 
-@wrong(
-    "masks are kept for each number of columns P+N: a later call with another P of the same sum gets the wrong one",
-    kind="process",
-)
-def masks_kept(Q, K, V, P_K, P_V):
-    scores = _scores(Q, K, P_K)
-    length = scores.shape[-1]
-    if length not in _masks:
-        _masks[length] = torch.ones(length, length, dtype=torch.bool, device=Q.device).triu(P_K.shape[1] + 1)
-    A = scores.masked_fill(_masks[length].to(Q.device)[: Q.shape[2]], -math.inf).softmax(-1)
-    return A @ _joined(V, P_V), A
+change(_plain, "masks_kept", "masks are kept for each number of columns P+N: a later call with another P of the same "
+       "sum gets the wrong one", "process",
+       before("A =", """
+        length = scores.shape[-1]
+        if length not in _masks:
+            _masks[length] = torch.ones(length, length, dtype=torch.bool, device=Q.device).triu(P_K.shape[1] + 1)"""),
+       ("_hidden(scores)", "_masks[length].to(Q.device)[: Q.shape[2]]"))
 
 
 @wrong("scaled_dot_product_attention is not allowed", kind="process")
@@ -599,10 +494,8 @@ def built_in(Q, K, V, P_K, P_V):
     return F.scaled_dot_product_attention(Q, _joined(K, P_K), _joined(V, P_V), attn_mask=visible), A
 
 
-@wrong("a tenth of the weights is dropped at random", kind="process")
-def dropout(Q, K, V, P_K, P_V):
-    A = F.dropout(_weights(Q, K, P_K), 0.1)
-    return A @ _joined(V, P_V), A
+change(_by_weights, "dropout", "a tenth of the weights is dropped at random", "process",
+       ("_weights(Q, K, P_K)", "F.dropout(_weights(Q, K, P_K), 0.1)"))
 
 
 @wrong("the mask is on the CPU, which fails for inputs on another device", kind="interface")
@@ -623,10 +516,8 @@ def mask_in_float32(Q, K, V, P_K, P_V):
     return A.to(V.dtype) @ _joined(V, P_V), A
 
 
-@wrong("A and Y come back in the wrong order", kind="interface")
-def weights_first(Q, K, V, P_K, P_V):
-    A = _weights(Q, K, P_K)
-    return A, A @ _joined(V, P_V)
+change(_by_weights, "weights_first", "A and Y come back in the wrong order", "interface",
+       ("return A @ _joined(V, P_V), A", "return A, A @ _joined(V, P_V)"))
 
 
 @wrong("Y comes back alone, without A", kind="interface")
@@ -634,7 +525,5 @@ def outputs_alone(Q, K, V, P_K, P_V):
     return _weights(Q, K, P_K) @ _joined(V, P_V)
 
 
-@wrong("the prefix stands first among the arguments", kind="interface")
-def prefix_first(P_K, P_V, Q, K, V):
-    A = _weights(Q, K, P_K)
-    return A @ _joined(V, P_V), A
+change(_by_weights, "prefix_first", "the prefix stands first among the arguments", "interface",
+       ("Q, K, V, P_K, P_V", "P_K, P_V, Q, K, V"))

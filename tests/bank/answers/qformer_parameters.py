@@ -4,7 +4,7 @@ import functools
 import math
 
 import torch
-from answers import right, wrong
+from answers import before, change, right, wrong
 from torch import nn
 
 
@@ -133,54 +133,27 @@ def _crossing(L, every):
     return (L + every - 1) // every
 
 
-@wrong("the LayerNorm at the entrance is not counted", kind="concept")
+# Right, and not registered: answers below are changes of it.
 @_each_width
-def no_norm_at_the_entrance(L, D, F, D_P, every):
-    return L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * _cross(D, D_P)
+def _plain(L, D, F, D_P, every):
+    return 2 * D + L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * _cross(D, D_P)
 
 
-
-
-@wrong("no Linear has a bias", kind="concept")
-@_each_width
-def no_bias(L, D, F, D_P, every):
-    layer = 4 * D * D + 2 * D * F + 4 * D
-    return 2 * D + L * layer + _crossing(L, every) * (2 * D * D + 2 * D * D_P + 2 * D)
-
-
-
-
-@wrong("the MLP has no biases", kind="concept")
-@_each_width
-def mlp_without_bias(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + 2 * D * F + 2 * D) + _crossing(L, every) * _cross(D, D_P)
-
-
-
-
-@wrong("the cross-attention's keys and values are D -> D: D_P is ignored", kind="concept")
-@_each_width
-def picture_as_wide_as_the_queries(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * _own(D)
-
-
-
-
-@wrong("of the cross-attention only the keys have D_P inputs, the values D", kind="concept")
-@_each_width
-def only_keys_wide(L, D, F, D_P, every):
-    cross = 3 * _linear(D, D) + _linear(D_P, D) + 2 * D
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * cross
-
-
-
-
-@wrong("every layer has a cross-attention: `every` is ignored", kind="concept")
-@_each_width
-def cross_in_every_layer(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + _mlp(D, F) + _cross(D, D_P))
-
-
+change(_plain, "no_norm_at_the_entrance", "the LayerNorm at the entrance is not counted", "concept",
+       ("2 * D + L", "L"))
+change(_plain, "no_bias", "no Linear has a bias", "concept",
+       before("return", "layer = 4 * D * D + 2 * D * F + 4 * D"), ("(_own(D) + _mlp(D, F))", "layer"),
+       ("_cross(D, D_P)", "(2 * D * D + 2 * D * D_P + 2 * D)"))
+change(_plain, "mlp_without_bias", "the MLP has no biases", "concept",
+       ("_mlp(D, F)", "2 * D * F + 2 * D"))
+change(_plain, "picture_as_wide_as_the_queries",
+       "the cross-attention's keys and values are D -> D: D_P is ignored", "concept",
+       ("_cross(D, D_P)", "_own(D)"))
+change(_plain, "only_keys_wide", "of the cross-attention only the keys have D_P inputs, the values D", "concept",
+       before("return", "cross = 3 * _linear(D, D) + _linear(D_P, D) + 2 * D"), ("_cross(D, D_P)", "cross"))
+change(_plain, "cross_in_every_layer", "every layer has a cross-attention: `every` is ignored", "concept",
+       ("L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * _cross(D, D_P)",
+        "L * (_own(D) + _mlp(D, F) + _cross(D, D_P))"))
 
 
 @wrong("a layer has a cross-attention or a self-attention, not both", kind="concept")
@@ -190,101 +163,43 @@ def one_attention_for_each_layer(L, D, F, D_P, every):
     return 2 * D + L * _mlp(D, F) + (L - crossing) * _own(D) + crossing * _cross(D, D_P)
 
 
-
-
-@wrong("the cross-attention's LayerNorm is over the picture: it has 2·D_P parameters", kind="concept")
-@_each_width
-def cross_norm_of_the_picture(L, D, F, D_P, every):
-    cross = _cross(D, D_P) - 2 * D + 2 * D_P
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * cross
-
-
-
-
-@wrong("self-attention has three Linears: the output layer is forgotten", kind="concept")
-@_each_width
-def own_without_output(L, D, F, D_P, every):
-    own = 3 * _linear(D, D) + 2 * D
-    return 2 * D + L * (own + _mlp(D, F)) + _crossing(L, every) * _cross(D, D_P)
-
-
-
-
-@wrong("each layer has two MLPs, the text's too", kind="concept")
-@_each_width
-def with_the_text_mlp(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + 2 * _mlp(D, F)) + _crossing(L, every) * _cross(D, D_P)
-
-
-
-
-@wrong("the LayerNorm at the entrance is over the picture: 2·D_P parameters", kind="concept")
-@_each_width
-def entrance_over_the_picture(L, D, F, D_P, every):
-    return 2 * D_P + L * (_own(D) + _mlp(D, F)) + _crossing(L, every) * _cross(D, D_P)
-
-
-
-
-@wrong("the MLP is counted once, outside the layers, as if they shared it", kind="concept")
-@_each_width
-def one_mlp_for_all(L, D, F, D_P, every):
-    return 2 * D + L * _own(D) + _mlp(D, F) + _crossing(L, every) * _cross(D, D_P)
-
-
-
-
-@wrong(
-    "the norm of the cross-attention is counted in every layer, also where there is no cross-attention", kind="concept"
-)
-@_each_width
-def cross_norm_in_every_layer(L, D, F, D_P, every):
-    cross = _cross(D, D_P) - 2 * D
-    return 2 * D + L * (_own(D) + _mlp(D, F) + 2 * D) + _crossing(L, every) * cross
-
-
+change(_plain, "cross_norm_of_the_picture",
+       "the cross-attention's LayerNorm is over the picture: it has 2·D_P parameters", "concept",
+       before("return", "cross = _cross(D, D_P) - 2 * D + 2 * D_P"), ("_cross(D, D_P)", "cross"))
+change(_plain, "own_without_output", "self-attention has three Linears: the output layer is forgotten", "concept",
+       before("return", "own = 3 * _linear(D, D) + 2 * D"), ("_own(D)", "own"))
+change(_plain, "with_the_text_mlp", "each layer has two MLPs, the text's too", "concept",
+       ("_mlp(D, F)", "2 * _mlp(D, F)"))
+change(_plain, "entrance_over_the_picture",
+       "the LayerNorm at the entrance is over the picture: 2·D_P parameters", "concept",
+       ("2 * D", "2 * D_P"))
+change(_plain, "one_mlp_for_all", "the MLP is counted once, outside the layers, as if they shared it", "concept",
+       ("L * (_own(D) + _mlp(D, F))", "L * _own(D) + _mlp(D, F)"))
+change(_plain, "cross_norm_in_every_layer",
+       "the norm of the cross-attention is counted in every layer, also where there is no cross-attention", "concept",
+       before("return", "cross = _cross(D, D_P) - 2 * D"), ("_mlp(D, F)", "_mlp(D, F) + 2 * D"),
+       ("_cross(D, D_P)", "cross"))
 
 
 # ---------------------------------------------------------------- wrong: edges
 
 
-@wrong("the number of layers with cross-attention is rounded down: L // every", kind="edge")
-@_each_width
-def rounded_down(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + L // every * _cross(D, D_P)
-
-
-
-
-@wrong(
-    "layers are counted from 1: cross-attention in layers every, 2·every, ... up to L - 1, not in layer 0", kind="edge"
-)
-@_each_width
-def layer_0_forgotten(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + len(range(every, L, every)) * _cross(D, D_P)
-
-
-
-
-@wrong("`every` is taken to be 2: cross-attention in the even layers whatever it says", kind="edge")
-@_each_width
-def always_every_second(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + _crossing(L, 2) * _cross(D, D_P)
-
-
+change(_plain, "rounded_down", "the number of layers with cross-attention is rounded down: L // every", "edge",
+       ("_crossing(L, every)", "L // every"))
+change(_plain, "layer_0_forgotten",
+       "layers are counted from 1: cross-attention in layers every, 2·every, ... up to L - 1, not in layer 0", "edge",
+       ("_crossing(L, every)", "len(range(every, L, every))"))
+change(_plain, "always_every_second",
+       "`every` is taken to be 2: cross-attention in the even layers whatever it says", "edge",
+       ("L, every", "L, 2"))
 
 
 # ---------------------------------------------------------------- wrong: numerics, interface
 
 
-@wrong(
-    "L / every is not rounded up: the number is a float, and too small where every does not divide L", kind="interface"
-)
-@_each_width
-def a_fraction(L, D, F, D_P, every):
-    return 2 * D + L * (_own(D) + _mlp(D, F)) + L / every * _cross(D, D_P)
-
-
+change(_plain, "a_fraction",
+       "L / every is not rounded up: the number is a float, and too small where every does not divide L", "interface",
+       ("_crossing(L, every)", "L / every"))
 
 
 @wrong("the number is given in millions", kind="interface")
@@ -294,14 +209,10 @@ def in_millions(L, D, F, D_P, every):
     return total / 1e6
 
 
-
-
 @wrong("the example's number is given back, whatever the arguments", kind="interface")
 @_each_width
 def the_example_always(L, D, F, D_P, every):
     return 105_137_664
-
-
 
 
 @wrong("a second LayerNorm is counted at the end of the network", kind="concept")

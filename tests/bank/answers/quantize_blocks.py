@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _blocks(W, block):
@@ -176,71 +176,37 @@ def bit_by_bit(W, code, block):
     return codes.view(-1, 2).mul(torch.tensor([16, 1], device=W.device)).sum(1).to(torch.uint8), absmax
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(W, code, block):
+    rows = _blocks(W, block)
+    absmax = rows.abs().amax(1)
+    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
+
+
 # ---------------------------------------------------------------- wrong: scales
 
 
-@wrong("the scale is the largest number of a block, without its magnitude", kind="concept")
-def largest_with_sign(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the scale is the number of largest magnitude with its sign", kind="concept")
-def signed_scale(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.gather(1, rows.abs().argmax(1, keepdim=True)).squeeze(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("one scale, that of the whole matrix, for all blocks", kind="concept")
-def one_scale_for_all(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().max().expand(len(rows)).clone()
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the scale is the mean magnitude of a block", kind="concept")
-def mean_magnitude(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().mean(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the scale is the Euclidean norm of a block (which overflows, too)", kind="concept")
-def euclidean(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.square().sum(1).sqrt()
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the maximum is taken over the blocks (axis 0) and not within them", kind="shape")
-def maximum_over_blocks(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(0)
-    scaled = rows / torch.where(absmax == 0, 1, absmax)
-    return _pack(_nearest(scaled, code)), absmax
-
-
-@wrong("the scales come back as absmax / 7, as for signed integers of four bits", kind="concept")
-def scale_over_seven(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax / 7
-
-
-@wrong("the divisor is at least 1, so that blocks of small weights are not spread to -1 … 1", kind="numerics")
-def divisor_at_least_one(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / absmax.clamp(min=1).unsqueeze(1), code)), absmax
-
-
-@wrong("0.1 is added to each divisor against division by 0", kind="numerics")
-def epsilon_in_the_divisor(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / (absmax + 0.1).unsqueeze(1), code)), absmax
+change(_plain, "largest_with_sign", "the scale is the largest number of a block, without its magnitude", "concept",
+       (".abs().amax(1)", ".amax(1)"))
+change(_plain, "signed_scale", "the scale is the number of largest magnitude with its sign", "concept",
+       (".abs().amax(1)", ".gather(1, rows.abs().argmax(1, keepdim=True)).squeeze(1)"))
+change(_plain, "one_scale_for_all", "one scale, that of the whole matrix, for all blocks", "concept",
+       (".amax(1)", ".max().expand(len(rows)).clone()"))
+change(_plain, "mean_magnitude", "the scale is the mean magnitude of a block", "concept",
+       (".amax(1)", ".mean(1)"))
+change(_plain, "euclidean", "the scale is the Euclidean norm of a block (which overflows, too)", "concept",
+       (".abs().amax(1)", ".square().sum(1).sqrt()"))
+change(_plain, "maximum_over_blocks", "the maximum is taken over the blocks (axis 0) and not within them", "shape",
+       (".amax(1)", ".amax(0)"), before("return", "scaled = rows / torch.where(absmax == 0, 1, absmax)"),
+       ("rows / _divisor(absmax)", "scaled"))
+change(_plain, "scale_over_seven", "the scales come back as absmax / 7, as for signed integers of four bits", "concept",
+       ("_pack(_nearest(rows / _divisor(absmax), code)), absmax",
+        "_pack(_nearest(rows / _divisor(absmax), code)), absmax / 7"))
+change(_plain, "divisor_at_least_one",
+       "the divisor is at least 1, so that blocks of small weights are not spread to -1 … 1", "numerics",
+       ("_divisor(absmax)", "absmax.clamp(min=1).unsqueeze(1)"))
+change(_plain, "epsilon_in_the_divisor", "0.1 is added to each divisor against division by 0", "numerics",
+       ("_divisor(absmax)", "(absmax + 0.1).unsqueeze(1)"))
 
 
 @wrong("the weights are compared with the code book without the division by absmax", kind="concept")
@@ -252,41 +218,21 @@ def not_divided(W, code, block):
 # ---------------------------------------------------------------- wrong: blocks
 
 
-@wrong("blocks begin afresh in each row of W: each row is filled up by itself", kind="concept")
-def rows_apart(W, code, block):
-    rows = F.pad(W, (0, -W.shape[1] % block)).reshape(-1, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("W is read column by column", kind="concept")
-def by_columns(W, code, block):
-    rows = _blocks(W.T, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("number n belongs to block n % blocks: blocks are combs and not runs", kind="concept")
-def combs(W, code, block):
-    rows = _blocks(W, block).reshape(block, -1).T
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the zeros are put in front of the numbers, not behind", kind="concept")
-def zeros_in_front(W, code, block):
-    flat = W.reshape(-1)
-    rows = F.pad(flat, (-len(flat) % block, 0)).reshape(-1, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("a whole block of zeros is added where the numbers fill whole blocks already", kind="edge")
-def one_block_too_many(W, code, block):
-    flat = W.reshape(-1)
-    rows = F.pad(flat, (0, block - len(flat) % block)).reshape(-1, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
+change(_plain, "rows_apart", "blocks begin afresh in each row of W: each row is filled up by itself", "concept",
+       ("_blocks(W, block)", "F.pad(W, (0, -W.shape[1] % block)).reshape(-1, block)"))
+change(_plain, "by_columns", "W is read column by column", "concept",
+       ("W, block", "W.T, block"))
+change(_plain, "combs", "number n belongs to block n % blocks: blocks are combs and not runs", "concept",
+       ("_blocks(W, block)", "_blocks(W, block).reshape(block, -1).T"))
+change(_plain, "zeros_in_front", "the zeros are put in front of the numbers, not behind", "concept",
+       ("rows = _blocks(W, block)", """
+        flat = W.reshape(-1)
+        rows = F.pad(flat, (-len(flat) % block, 0)).reshape(-1, block)"""))
+change(_plain, "one_block_too_many",
+       "a whole block of zeros is added where the numbers fill whole blocks already", "edge",
+       ("rows = _blocks(W, block)", """
+        flat = W.reshape(-1)
+        rows = F.pad(flat, (0, block - len(flat) % block)).reshape(-1, block)"""))
 
 
 @wrong("numbers that fill no whole block are dropped", kind="edge")
@@ -298,40 +244,21 @@ def rest_dropped(W, code, block):
     return _pack(_nearest(rows / _divisor(absmax), code)), absmax
 
 
-@wrong("no zeros are filled in: reshape fails where the numbers fill no whole blocks", kind="edge")
-def never_filled_up(W, code, block):
-    rows = W.reshape(-1, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the list is filled up to an even number only: packed lacks the bytes of the last block's padding", kind="edge")
-def only_to_even(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code))[: (W.numel() + 1) // 2], absmax
-
-
-@wrong("a block is made smaller where W has fewer numbers than a block", kind="edge")
-def smaller_block(W, code, block):
-    rows = _blocks(W, min(block, W.numel() + W.numel() % 2))
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("the last block is filled up with its last number and not with zeros", kind="edge")
-def last_number_repeated(W, code, block):
-    flat = W.reshape(-1)
-    rows = torch.cat((flat, flat[-1:].expand(-len(flat) % block))).reshape(-1, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("blocks have 64 numbers whatever block is", kind="concept")
-def always_64(W, code, block=64):
-    rows = _blocks(W, 64)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
+change(_plain, "never_filled_up",
+       "no zeros are filled in: reshape fails where the numbers fill no whole blocks", "edge",
+       ("_blocks(W, block)", "W.reshape(-1, block)"))
+change(_plain, "only_to_even",
+       "the list is filled up to an even number only: packed lacks the bytes of the last block's padding", "edge",
+       ("_pack(_nearest(rows / _divisor(absmax), code))",
+        "_pack(_nearest(rows / _divisor(absmax), code))[: (W.numel() + 1) // 2]"))
+change(_plain, "smaller_block", "a block is made smaller where W has fewer numbers than a block", "edge",
+       ("W, block", "W, min(block, W.numel() + W.numel() % 2)"))
+change(_plain, "last_number_repeated", "the last block is filled up with its last number and not with zeros", "edge",
+       ("rows = _blocks(W, block)", """
+        flat = W.reshape(-1)
+        rows = torch.cat((flat, flat[-1:].expand(-len(flat) % block))).reshape(-1, block)"""))
+change(_plain, "always_64", "blocks have 64 numbers whatever block is", "concept",
+       ("code, block", "code, block=64"), ("W, block", "W, 64"))
 
 
 # ---------------------------------------------------------------- wrong: zeros
@@ -346,19 +273,11 @@ def padding_is_code_zero(W, code, block):
     return _pack(codes), absmax
 
 
-@wrong("0/0 in a block of zeros: its NaN get code 0", kind="edge")
-def zero_over_zero(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / absmax.unsqueeze(1), code)), absmax
-
-
-@wrong("the absmax of a block of zeros comes back as 1, the divisor that replaces it", kind="edge")
-def divisor_returned(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    absmax = torch.where(absmax == 0, 1, absmax)
-    return _pack(_nearest(rows / absmax.unsqueeze(1), code)), absmax
+change(_plain, "zero_over_zero", "0/0 in a block of zeros: its NaN get code 0", "edge",
+       ("_divisor(absmax)", "absmax.unsqueeze(1)"))
+change(_plain, "divisor_returned",
+       "the absmax of a block of zeros comes back as 1, the divisor that replaces it", "edge",
+       before("return", "absmax = torch.where(absmax == 0, 1, absmax)"), ("_divisor(absmax)", "absmax.unsqueeze(1)"))
 
 
 @wrong(
@@ -373,22 +292,18 @@ def zero_is_eight(W, code, block):
     return _pack(codes), absmax
 
 
-@wrong("if any block is all zeros, none of the blocks is divided by its absmax", kind="edge")
-def one_zero_block_spoils_all(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    divisor = absmax if absmax.all() else torch.ones_like(absmax)
-    return _pack(_nearest(rows / divisor.unsqueeze(1), code)), absmax
+change(_plain, "one_zero_block_spoils_all",
+       "if any block is all zeros, none of the blocks is divided by its absmax", "edge",
+       before("return", "divisor = absmax if absmax.all() else torch.ones_like(absmax)"),
+       ("_divisor(absmax)", "divisor.unsqueeze(1)"))
 
 
 # ---------------------------------------------------------------- wrong: codes
 
 
-@wrong("distances without magnitude: the smallest is always that of the first code", kind="concept")
-def distance_with_sign(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack((code - (rows / _divisor(absmax)).unsqueeze(-1)).argmin(-1)), absmax
+change(_plain, "distance_with_sign",
+       "distances without magnitude: the smallest is always that of the first code", "concept",
+       ("_nearest(rows / _divisor(absmax), code)", "(code - (rows / _divisor(absmax)).unsqueeze(-1)).argmin(-1)"))
 
 
 @wrong("the largest number of the code book that is not above the weight, not the nearest one", kind="concept")
@@ -407,18 +322,10 @@ def rounded_up(W, code, block):
     return _pack(codes), absmax
 
 
-@wrong("16 even steps from -1 to 1, whatever the code book is", kind="concept")
-def even_steps(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(((rows / _divisor(absmax) + 1) * 7.5).round().to(torch.int64)), absmax
-
-
-@wrong("the magnitudes are coded, so that signs are lost", kind="concept")
-def signs_lost(W, code, block):
-    rows = _blocks(W, block).abs()
-    absmax = rows.amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
+change(_plain, "even_steps", "16 even steps from -1 to 1, whatever the code book is", "concept",
+       ("_nearest(rows / _divisor(absmax), code)", "((rows / _divisor(absmax) + 1) * 7.5).round().to(torch.int64)"))
+change(_plain, "signs_lost", "the magnitudes are coded, so that signs are lost", "concept",
+       ("_blocks(W, block)", "_blocks(W, block).abs()"), (".abs().amax(1)", ".amax(1)"))
 
 
 @wrong(
@@ -432,11 +339,9 @@ def mirrored(W, code, block):
     return _pack(torch.where(scaled < 0, 15 - codes, codes)), absmax
 
 
-@wrong("the code 15 is never given: the search runs over 15 numbers of the code book", kind="edge")
-def last_code_forgotten(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code[:15])), absmax
+change(_plain, "last_code_forgotten",
+       "the code 15 is never given: the search runs over 15 numbers of the code book", "edge",
+       ("rows / _divisor(absmax), code", "rows / _divisor(absmax), code[:15]"))
 
 
 @wrong("what rounding takes from a number is added to the next one of its block", kind="concept")
@@ -450,22 +355,15 @@ def error_carried_over(W, code, block):
     return _pack(torch.stack(codes, 1)), absmax
 
 
-@wrong("weights below a tenth of absmax are taken for 0", kind="numerics")
-def small_weights_cut_off(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    scaled = F.hardshrink(rows / _divisor(absmax), 0.1)
-    return _pack(_nearest(scaled, code)), absmax
+change(_plain, "small_weights_cut_off", "weights below a tenth of absmax are taken for 0", "numerics",
+       before("return", "scaled = F.hardshrink(rows / _divisor(absmax), 0.1)"), ("rows / _divisor(absmax)", "scaled"))
 
 
 # ---------------------------------------------------------------- wrong: bytes
 
 
-@wrong("the first code of a pair is in the low half", kind="concept")
-def low_half_first(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code).reshape(-1, 2).flip(1)), absmax
+change(_plain, "low_half_first", "the first code of a pair is in the low half", "concept",
+       ("_nearest(rows / _divisor(absmax), code)", "_nearest(rows / _divisor(absmax), code).reshape(-1, 2).flip(1)"))
 
 
 @wrong(
@@ -478,39 +376,19 @@ def halves_of_the_list(W, code, block):
     return (16 * high + low).to(torch.uint8), absmax
 
 
-@wrong("codes are stored as signed numbers from -8 to 7 in two's complement", kind="concept")
-def twos_complement(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack((_nearest(rows / _divisor(absmax), code) - 8) % 16), absmax
-
-
-@wrong("one code in each byte: nothing is packed", kind="shape")
-def not_packed(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _nearest(rows / _divisor(absmax), code).flatten().to(torch.uint8), absmax
-
-
-@wrong("packed has the shape [blocks, block / 2]", kind="shape")
-def bytes_in_rows(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)).reshape(len(rows), -1), absmax
-
-
-@wrong("absmax has the shape [blocks, 1]", kind="shape")
-def absmax_as_column(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1, keepdim=True)
-    return _pack(_nearest(rows / torch.where(absmax == 0, 1, absmax), code)), absmax
-
-
-@wrong("squeeze() on the scales: with a single block absmax has the shape [] and not [1]", kind="shape")
-def squeezed(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax.squeeze()
+change(_plain, "twos_complement", "codes are stored as signed numbers from -8 to 7 in two's complement", "concept",
+       ("_nearest(rows / _divisor(absmax), code)", "(_nearest(rows / _divisor(absmax), code) - 8) % 16"))
+change(_plain, "not_packed", "one code in each byte: nothing is packed", "shape",
+       ("_pack(_nearest(rows / _divisor(absmax), code))",
+        "_nearest(rows / _divisor(absmax), code).flatten().to(torch.uint8)"))
+change(_plain, "bytes_in_rows", "packed has the shape [blocks, block / 2]", "shape",
+       ("_pack(_nearest(rows / _divisor(absmax), code))",
+        "_pack(_nearest(rows / _divisor(absmax), code)).reshape(len(rows), -1)"))
+change(_plain, "absmax_as_column", "absmax has the shape [blocks, 1]", "shape",
+       (".amax(1)", ".amax(1, keepdim=True)"), ("_divisor(absmax)", "torch.where(absmax == 0, 1, absmax)"))
+change(_plain, "squeezed", "squeeze() on the scales: with a single block absmax has the shape [] and not [1]", "shape",
+       ("_pack(_nearest(rows / _divisor(absmax), code)), absmax",
+        "_pack(_nearest(rows / _divisor(absmax), code)), absmax.squeeze()"))
 
 
 @wrong("packed is int64 and not uint8", kind="interface")
@@ -540,20 +418,14 @@ def absmax_in_float32(W, code, block):
     return _pack(_nearest(scaled, code)), absmax
 
 
-@wrong("W.view(-1) fails for transposed or sliced weights", kind="layout")
-def by_view(W, code, block):
-    flat = W.view(-1)
-    rows = F.pad(flat, (0, -len(flat) % block)).view(-1, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
-
-
-@wrong("numbers are read in the order of memory, which is another one where W is transposed", kind="layout")
-def memory_order(W, code, block):
-    flat = W.T.reshape(-1) if W.stride(0) < W.stride(1) else W.reshape(-1)
-    rows = _blocks(flat, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), code)), absmax
+change(_plain, "by_view", "W.view(-1) fails for transposed or sliced weights", "layout",
+       ("rows = _blocks(W, block)", """
+        flat = W.view(-1)
+        rows = F.pad(flat, (0, -len(flat) % block)).view(-1, block)"""))
+change(_plain, "memory_order",
+       "numbers are read in the order of memory, which is another one where W is transposed", "layout",
+       before("rows =", "flat = W.T.reshape(-1) if W.stride(0) < W.stride(1) else W.reshape(-1)"),
+       ("W, block", "flat, block"))
 
 
 @wrong(
@@ -579,14 +451,10 @@ def zeros_on_the_cpu(W, code, block):
     return _pack(_nearest(rows / _divisor(absmax), code)), absmax
 
 
-@wrong(
-    "the block numbers are bytes: from the 257th block on the scales of the first ones are used again", kind="numerics"
-)
-def block_numbers_in_bytes(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    number = torch.arange(len(rows), device=W.device).to(torch.uint8).long()
-    return _pack(_nearest(rows / _divisor(absmax)[number], code)), absmax
+change(_plain, "block_numbers_in_bytes",
+       "the block numbers are bytes: from the 257th block on the scales of the first ones are used again", "numerics",
+       before("return", "number = torch.arange(len(rows), device=W.device).to(torch.uint8).long()"),
+       ("_divisor(absmax)", "_divisor(absmax)[number]"))
 
 
 @wrong(
@@ -614,12 +482,10 @@ def results_swapped(W, code, block):
 _books = []
 
 
-@wrong("the code book of the first call is kept and used in all later calls", kind="interface")
-def book_of_the_first_call(W, code, block):
-    _books.append(code.clone())
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / _divisor(absmax), _books[0].to(W))), absmax
+change(_plain, "book_of_the_first_call",
+       "the code book of the first call is kept and used in all later calls", "interface",
+       before("rows =", "_books.append(code.clone())"),
+       ("rows / _divisor(absmax), code", "rows / _divisor(absmax), _books[0].to(W)"))
 
 
 @right("the third argument is called block_size, so that block by name fails")
@@ -639,11 +505,9 @@ def printed(W, code, block):
 # ---------------------------------------------------------------- left open
 
 
-@left_open("the divisor is at least 10^-8: blocks of tinier weights are not spread to -1 … 1", kind="numerics")
-def divisor_at_least_tiny(W, code, block):
-    rows = _blocks(W, block)
-    absmax = rows.abs().amax(1)
-    return _pack(_nearest(rows / absmax.clamp(min=1e-8).unsqueeze(1), code)), absmax
+change(_plain, "divisor_at_least_tiny",
+       "the divisor is at least 10^-8: blocks of tinier weights are not spread to -1 … 1", "numerics",
+       ("_divisor(absmax)", "absmax.clamp(min=1e-8).unsqueeze(1)"), verdict="open")
 
 
 @left_open("packed and absmax come back in a list and not in a tuple", kind="interface")

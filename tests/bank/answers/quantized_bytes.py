@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import torch
-from answers import left_open, right, wrong
+from answers import change, left_open, right, wrong
 
 
 def _groups(x, k):
@@ -112,19 +112,12 @@ def in_place_of_its_own(n, block, second_block, double):
 # ------------------------------------------------------------------------------------------------------ wrong: concept
 
 
-@wrong("codes are rounded down: the last code of an odd number has no byte", kind="concept")
-def codes_down(n, block, second_block, double):
-    return _count(n, block, second_block, double) - n % 2
-
-
-@wrong("one byte for each code and not for two", kind="concept")
-def byte_for_each(n, block, second_block, double):
-    return _count(n, block, second_block, double) - _groups(n, 2) + n
-
-
-@wrong("n // 2 + 1 bytes of codes, one too many where n is even", kind="edge")
-def codes_one_more(n, block, second_block, double):
-    return _count(n, block, second_block, double) + 1 - n % 2
+change(negated, "codes_down", "codes are rounded down: the last code of an odd number has no byte", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) - n % 2"))
+change(negated, "byte_for_each", "one byte for each code and not for two", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) - _groups(n, 2) + n"))
+change(negated, "codes_one_more", "n // 2 + 1 bytes of codes, one too many where n is even", "edge",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) + 1 - n % 2"))
 
 
 @wrong("a last block that is not full has no scale", kind="concept")
@@ -133,10 +126,8 @@ def scales_down(n, block, second_block, double):
     return (n + 1) // 2 + (scales + 4 * _groups(scales, second_block) + 4 if double else 4 * scales)
 
 
-@wrong("n // block + 1 scales, one too many where all blocks are full", kind="edge")
-def one_scale_more(n, block, second_block, double):
-    scales = n // block + 1
-    return (n + 1) // 2 + (scales + 4 * _groups(scales, second_block) + 4 if double else 4 * scales)
+change(scales_down, "one_scale_more", "n // block + 1 scales, one too many where all blocks are full", "edge",
+       ("n // block", "n // block + 1"))
 
 
 @wrong("a last block counts only if it is at least half full: the number of blocks is rounded", kind="concept")
@@ -144,9 +135,8 @@ def rounded_blocks(n, block, second_block, double):
     return _count(n, block, second_block, double, lambda x, k: (x + k // 2) // k if k != 2 else (x + 1) // 2)
 
 
-@wrong("(x + 1) // k for all groups, which is right for the codes alone", kind="concept")
-def plus_one(n, block, second_block, double):
-    return _count(n, block, second_block, double, lambda x, k: (x + 1) // k)
+change(one_less, "plus_one", "(x + 1) // k for all groups, which is right for the codes alone", "concept",
+       ("(x - 1) // k + 1", "(x + 1) // k"))
 
 
 @wrong("a last group of scales that is not full has no scale of its own", kind="concept")
@@ -166,14 +156,10 @@ def half_scales(n, block, second_block, double):
     return _count(n, block, second_block, double) - (0 if double else 2) * _groups(n, block)
 
 
-@wrong("the result is in bits", kind="concept")
-def in_bits(n, block, second_block, double):
-    return 8 * _count(n, block, second_block, double)
-
-
-@wrong("the mean is forgotten", kind="concept")
-def without_mean(n, block, second_block, double):
-    return _count(n, block, second_block, double) - (4 if double else 0)
+change(negated, "in_bits", "the result is in bits", "concept",
+       ("_count(n, block, second_block, double)", "8 * _count(n, block, second_block, double)"))
+change(negated, "without_mean", "the mean is forgotten", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) - (4 if double else 0)"))
 
 
 @wrong("each group of scales has a mean of its own", kind="concept")
@@ -182,26 +168,14 @@ def mean_of_each_group(n, block, second_block, double):
     return _count(n, block, second_block, double) + (extra if double else 0)
 
 
-@wrong("the mean is stored without double quantisation as well", kind="concept")
-def mean_always(n, block, second_block, double):
-    return _count(n, block, second_block, double) + (0 if double else 4)
-
-
-@wrong("the mean takes one byte", kind="concept")
-def byte_mean(n, block, second_block, double):
-    return _count(n, block, second_block, double) - (3 if double else 0)
-
-
-@wrong("the second scales are forgotten", kind="concept")
-def without_second(n, block, second_block, double):
-    scales = _groups(n, block)
-    return (n + 1) // 2 + (scales + 4 if double else 4 * scales)
-
-
-@wrong("second scales take one byte each and not four", kind="concept")
-def byte_second(n, block, second_block, double):
-    scales = _groups(n, block)
-    return (n + 1) // 2 + (scales + _groups(scales, second_block) + 4 if double else 4 * scales)
+change(negated, "mean_always", "the mean is stored without double quantisation as well", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) + (0 if double else 4)"))
+change(negated, "byte_mean", "the mean takes one byte", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) - (3 if double else 0)"))
+change(second_down, "without_second", "the second scales are forgotten", "concept",
+       ("4 * (scales // second_block) + 4", "4"))
+change(second_down, "byte_second", "second scales take one byte each and not four", "concept",
+       ("4 * (scales // second_block)", "_groups(scales, second_block)"))
 
 
 @wrong("second_block weights share a second scale, and not second_block scales", kind="concept")
@@ -210,14 +184,10 @@ def second_of_weights(n, block, second_block, double):
     return (n + 1) // 2 + (scales + 4 * _groups(n, second_block) + 4 if double else 4 * scales)
 
 
-@wrong("the groups of scales have block scales each: second_block is never used", kind="concept")
-def block_twice(n, block, second_block, double):
-    return _count(n, block, block, double)
-
-
-@wrong("block and second_block are exchanged", kind="concept")
-def exchanged(n, block, second_block, double):
-    return _count(n, second_block, block, double)
+change(negated, "block_twice", "the groups of scales have block scales each: second_block is never used", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, block, double)"))
+change(negated, "exchanged", "block and second_block are exchanged", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, second_block, block, double)"))
 
 
 @wrong("with double quantisation the scales are still float32", kind="concept")
@@ -225,19 +195,12 @@ def scales_still_float(n, block, second_block, double):
     return _count(n, block, second_block, double) + (3 * _groups(n, block) if double else 0)
 
 
-@wrong("double is ignored: always with double quantisation", kind="concept")
-def always_double(n, block, second_block, double):
-    return _count(n, block, second_block, True)
-
-
-@wrong("double is taken the wrong way round", kind="concept")
-def other_way_round(n, block, second_block, double):
-    return _count(n, block, second_block, not double)
-
-
-@wrong("16 numbers of the code book, a float32 each, are counted", kind="concept")
-def code_book(n, block, second_block, double):
-    return _count(n, block, second_block, double) + 64
+change(negated, "always_double", "double is ignored: always with double quantisation", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, True)"))
+change(negated, "other_way_round", "double is taken the wrong way round", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, not double)"))
+change(negated, "code_book", "16 numbers of the code book, a float32 each, are counted", "concept",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double) + 64"))
 
 
 @wrong("codes are counted with the last block padded", kind="concept")
@@ -283,9 +246,8 @@ def aligned(n, block, second_block, double):
 # -------------------------------------------------------------------------------------------------------- wrong: shape
 
 
-@wrong("all matrices are added up to one number", kind="shape")
-def added_up(n, block, second_block, double):
-    return _count(n, block, second_block, double).sum()
+change(negated, "added_up", "all matrices are added up to one number", "shape",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double).sum()"))
 
 
 @wrong("one mean for all matrices together: only the first is charged for it", kind="shape")
@@ -296,9 +258,8 @@ def one_mean_for_all(n, block, second_block, double):
     return result
 
 
-@wrong("squeeze(): a single matrix gives a number without axes", kind="shape")
-def squeezed(n, block, second_block, double):
-    return _count(n, block, second_block, double).squeeze()
+change(negated, "squeezed", "squeeze(): a single matrix gives a number without axes", "shape",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double).squeeze()"))
 
 
 @wrong("math.ceil takes a tensor of one number only, so that several matrices fail", kind="shape")
@@ -310,19 +271,12 @@ def by_math_ceil(n, block, second_block, double):
 # ----------------------------------------------------------------------------------------------- wrong: numerics, edge
 
 
-@wrong("true division and ceil in float32: inexact from 2^24 on", kind="numerics")
-def in_float(n, block, second_block, double):
-    return _count(n, block, second_block, double, lambda x, k: (x / k).ceil().long())
-
-
-@wrong("true division and ceil in float64: inexact from 2^53 on", kind="numerics")
-def in_double(n, block, second_block, double):
-    return _count(n, block, second_block, double, lambda x, k: (x.double() / k).ceil().long())
-
-
-@wrong("counted in int32, which overflows", kind="numerics")
-def in_int32(n, block, second_block, double):
-    return _count(n.int(), block, second_block, double).long()
+change(one_less, "in_float", "true division and ceil in float32: inexact from 2^24 on", "numerics",
+       ("(x - 1) // k + 1", "(x / k).ceil().long()"))
+change(one_less, "in_double", "true division and ceil in float64: inexact from 2^53 on", "numerics",
+       ("(x - 1) // k + 1", "(x.double() / k).ceil().long()"))
+change(negated, "in_int32", "counted in int32, which overflows", "numerics",
+       ("_count(n, block, second_block, double)", "_count(n.int(), block, second_block, double).long()"))
 
 
 @wrong("shifts by the logarithm of block: right for powers of two only", kind="numerics")
@@ -334,15 +288,10 @@ def by_shift(n, block, second_block, double):
     return _count(n, block, second_block, double, groups)
 
 
-@wrong("counts of more than 2^31 - 1 weights are cut off there", kind="numerics")
-def cut_off(n, block, second_block, double):
-    return _count(n.clamp(max=2**31 - 1), block, second_block, double)
-
-
-@wrong("a matrix smaller than one block has no scale", kind="edge")
-def small_without_scale(n, block, second_block, double):
-    scales = torch.where(n < block, 0, _groups(n, block))
-    return (n + 1) // 2 + (scales + 4 * _groups(scales, second_block) + 4 if double else 4 * scales)
+change(negated, "cut_off", "counts of more than 2^31 - 1 weights are cut off there", "numerics",
+       ("_count(n, block, second_block, double)", "_count(n.clamp(max=2**31 - 1), block, second_block, double)"))
+change(scales_down, "small_without_scale", "a matrix smaller than one block has no scale", "edge",
+       ("n // block", "torch.where(n < block, 0, _groups(n, block))"))
 
 
 @wrong("a single scale is not quantised again, it stays a float32", kind="edge")
@@ -351,15 +300,10 @@ def single_scale(n, block, second_block, double):
     return torch.where(_groups(n, block) == 1, once, twice) if double else once
 
 
-@wrong("double quantisation is only used where it takes fewer bytes", kind="edge")
-def the_smaller(n, block, second_block, double):
-    once, twice = (_count(n, block, second_block, one) for one in (False, True))
-    return torch.minimum(once, twice) if double else once
-
-
-@wrong("blocks of 64 and 256 are hard-coded", kind="shape")
-def hard_coded(n, block, second_block, double):
-    return _count(n, 64, 256, double)
+change(single_scale, "the_smaller", "double quantisation is only used where it takes fewer bytes", "edge",
+       (".where(_groups(n, block) == 1, once, twice)", ".minimum(once, twice)"))
+change(negated, "hard_coded", "blocks of 64 and 256 are hard-coded", "shape",
+       ("_count(n, block, second_block, double)", "_count(n, 64, 256, double)"))
 
 
 @wrong("block is used as if it were at least 2: with one weight for each scale the scales are halved", kind="edge")
@@ -394,19 +338,12 @@ def running_total(n, block, second_block, double):
     return result
 
 
-@wrong("the result is float64", kind="interface")
-def result_in_float(n, block, second_block, double):
-    return _count(n, block, second_block, double).double()
-
-
-@wrong("the result is int32, in which large counts do not fit", kind="interface")
-def result_in_int32(n, block, second_block, double):
-    return _count(n, block, second_block, double).int()
-
-
-@wrong("a list of Python's integers comes back", kind="interface")
-def a_list(n, block, second_block, double):
-    return _count(n, block, second_block, double).tolist()
+change(negated, "result_in_float", "the result is float64", "interface",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double).double()"))
+change(negated, "result_in_int32", "the result is int32, in which large counts do not fit", "interface",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double).int()"))
+change(negated, "a_list", "a list of Python's integers comes back", "interface",
+       ("_count(n, block, second_block, double)", "_count(n, block, second_block, double).tolist()"))
 
 
 @wrong("the new tensor is on the CPU wherever n is", kind="interface")

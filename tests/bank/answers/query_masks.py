@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -123,36 +123,22 @@ def _square(lengths, Q, N, loss):
     return ~text | (text[:, None] & torch.ones(Q + N, Q + N, dtype=torch.bool, device=lengths.device).tril())
 
 
-@wrong("with 'writing' the queries see the text", kind="concept")
-def writing_queries_read(lengths, Q, N, loss):
+# Right, and not registered: answers below are changes of it.
+def _plain(lengths, Q, N, loss):
     square = _square(lengths, Q, N, loss)
     if loss == "writing":
-        square[:Q] = True
+        square[Q:, Q:] = square[Q:, Q:].tril()
     return square & _tokens(lengths, Q, N)
 
 
-@wrong("with 'writing' the text does not see the queries", kind="concept")
-def writing_without_queries(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "writing":
-        square[Q:, :Q] = False
-    return square & _tokens(lengths, Q, N)
-
-
-@wrong("with 'writing' the text sees the tokens that come after", kind="concept")
-def writing_sees_the_future(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "writing":
-        square[Q:, Q:] = True
-    return square & _tokens(lengths, Q, N)
-
-
-@wrong("with 'writing' a text position does not see itself", kind="edge")
-def writing_without_itself(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "writing":
-        square[Q:, Q:] = square[Q:, Q:].tril(-1)
-    return square & _tokens(lengths, Q, N)
+change(_plain, "writing_queries_read", "with 'writing' the queries see the text", "concept",
+       ("square[Q:, Q:] = square[Q:, Q:].tril()", "square[:Q] = True"))
+change(_plain, "writing_without_queries", "with 'writing' the text does not see the queries", "concept",
+       ("square[Q:, Q:] = square[Q:, Q:].tril()", "square[Q:, :Q] = False"))
+change(_plain, "writing_sees_the_future", "with 'writing' the text sees the tokens that come after", "concept",
+       ("square[Q:, Q:].tril()", "True"))
+change(_plain, "writing_without_itself", "with 'writing' a text position does not see itself", "edge",
+       (".tril()", ".tril(-1)"))
 
 
 @wrong("with 'writing' the triangle is laid over the queries too, which see only queries before them", kind="concept")
@@ -161,22 +147,11 @@ def causal_over_all(lengths, Q, N, loss):
     return (square.tril() if loss == "writing" else square) & _tokens(lengths, Q, N)
 
 
-@wrong(
-    "with 'writing' the triangle of the text's rows starts at the first query, not at the first token", kind="concept"
-)
-def triangle_from_the_first_query(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "writing":
-        square[Q:] = square[Q:].tril()
-    return square & _tokens(lengths, Q, N)
-
-
-@wrong("with 'writing' the triangle is the upper one", kind="concept")
-def upper_triangle(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "writing":
-        square[Q:, Q:] = square[Q:, Q:].T.clone()
-    return square & _tokens(lengths, Q, N)
+change(_plain, "triangle_from_the_first_query",
+       "with 'writing' the triangle of the text's rows starts at the first query, not at the first token", "concept",
+       ("square[Q:, Q:] = square[Q:, Q:].tril()", "square[Q:] = square[Q:].tril()"))
+change(_plain, "upper_triangle", "with 'writing' the triangle is the upper one", "concept",
+       (".tril()", ".T.clone()"))
 
 
 @wrong("rows and columns are swapped: with 'writing' the queries see the text and not the other way", kind="concept")
@@ -184,12 +159,8 @@ def rows_for_columns(lengths, Q, N, loss):
     return _square(lengths, Q, N, loss).T & _tokens(lengths, Q, N)
 
 
-@wrong("with 'matching' the text is causal", kind="concept")
-def matching_is_causal(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "matching":
-        square[Q:, Q:] = square[Q:, Q:].tril()
-    return square & _tokens(lengths, Q, N)
+change(_plain, "matching_is_causal", "with 'matching' the text is causal", "concept",
+       ('"writing"', '"matching"'))
 
 
 @wrong("with 'contrast' the text is causal", kind="concept")
@@ -203,12 +174,10 @@ def contrast_sees_all(lengths, Q, N, loss):
     return _square(lengths, Q, N, "matching" if loss == "contrast" else loss) & _tokens(lengths, Q, N)
 
 
-@wrong("with 'contrast' each query sees itself alone", kind="concept")
-def contrast_lonely_queries(lengths, Q, N, loss):
-    square = _square(lengths, Q, N, loss)
-    if loss == "contrast":
-        square[:Q, :Q] = torch.eye(Q, dtype=torch.bool, device=lengths.device)
-    return square & _tokens(lengths, Q, N)
+change(_plain, "contrast_lonely_queries", "with 'contrast' each query sees itself alone", "concept",
+       ('"writing"', '"contrast"'),
+       ("square[Q:, Q:] = square[Q:, Q:].tril()",
+        "square[:Q, :Q] = torch.eye(Q, dtype=torch.bool, device=lengths.device)"))
 
 
 @wrong("True and False are swapped: True marks what is forbidden", kind="concept")

@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -83,24 +83,19 @@ def _cosines(queries, texts):
     return F.normalize(queries, dim=-1) @ F.normalize(texts, dim=-1).mT
 
 
-@wrong("the mean over the queries in place of the largest", kind="concept")
-def mean_of_the_cosines(queries, texts, temperature):
-    return _cosines(queries, texts).mean(1) / temperature
+# Right, and not registered: answers below are changes of it.
+def _plain(queries, texts, temperature):
+    return _cosines(queries, texts).amax(1) / temperature
 
 
-@wrong("the smallest cosine in place of the largest", kind="concept")
-def smallest_cosine(queries, texts, temperature):
-    return _cosines(queries, texts).amin(1) / temperature
-
-
-@wrong("the sum over the queries in place of the largest", kind="concept")
-def sum_of_the_cosines(queries, texts, temperature):
-    return _cosines(queries, texts).sum(1) / temperature
-
-
-@wrong("only the first query output is compared, as if it were [CLS]", kind="concept")
-def first_query_alone(queries, texts, temperature):
-    return _cosines(queries[:, :1], texts).amax(1) / temperature
+change(_plain, "mean_of_the_cosines", "the mean over the queries in place of the largest", "concept",
+       (".amax(1)", ".mean(1)"))
+change(_plain, "smallest_cosine", "the smallest cosine in place of the largest", "concept",
+       (".amax(1)", ".amin(1)"))
+change(_plain, "sum_of_the_cosines", "the sum over the queries in place of the largest", "concept",
+       (".amax(1)", ".sum(1)"))
+change(_plain, "first_query_alone", "only the first query output is compared, as if it were [CLS]", "concept",
+       ("_cosines(queries, texts).amax(1)", "_cosines(queries[:, :1], texts).amax(1)"))
 
 
 @wrong("the query outputs are averaged first, and the text is compared with the average", kind="concept")
@@ -119,19 +114,12 @@ def chosen_by_the_product(queries, texts, temperature):
     return _cosines(queries, texts).gather(1, best).squeeze(1) / temperature
 
 
-@wrong("nothing is normalised: plain products in place of cosines", kind="concept")
-def plain_products(queries, texts, temperature):
-    return (queries @ texts.mT).amax(1) / temperature
-
-
-@wrong("only the texts are normalised", kind="concept")
-def queries_not_normalised(queries, texts, temperature):
-    return (queries @ F.normalize(texts, dim=-1).mT).amax(1) / temperature
-
-
-@wrong("only the queries are normalised", kind="concept")
-def texts_not_normalised(queries, texts, temperature):
-    return (F.normalize(queries, dim=-1) @ texts.mT).amax(1) / temperature
+change(_plain, "plain_products", "nothing is normalised: plain products in place of cosines", "concept",
+       ("_cosines(queries, texts).amax(1)", "(queries @ texts.mT).amax(1)"))
+change(_plain, "queries_not_normalised", "only the texts are normalised", "concept",
+       ("_cosines(queries, texts).amax(1)", "(queries @ F.normalize(texts, dim=-1).mT).amax(1)"))
+change(_plain, "texts_not_normalised", "only the queries are normalised", "concept",
+       ("_cosines(queries, texts).amax(1)", "(F.normalize(queries, dim=-1) @ texts.mT).amax(1)"))
 
 
 @wrong("F.normalize without dim: the queries are normalised along Q, not along D", kind="concept")
@@ -150,19 +138,12 @@ def root_forgotten(queries, texts, temperature):
     return (q @ t.mT).amax(1) / temperature
 
 
-@wrong("the cosine of the largest absolute value wins, its sign is lost", kind="concept")
-def largest_absolute_cosine(queries, texts, temperature):
-    return _cosines(queries, texts).abs().amax(1) / temperature
-
-
-@wrong("multiplied by the temperature in place of divided", kind="concept")
-def times_temperature(queries, texts, temperature):
-    return _cosines(queries, texts).amax(1) * temperature
-
-
-@wrong("the temperature is ignored", kind="concept")
-def temperature_ignored(queries, texts, temperature):
-    return _cosines(queries, texts).amax(1)
+change(_plain, "largest_absolute_cosine", "the cosine of the largest absolute value wins, its sign is lost", "concept",
+       (".amax(1)", ".abs().amax(1)"))
+change(_plain, "times_temperature", "multiplied by the temperature in place of divided", "concept",
+       ("/ temperature", "* temperature"))
+change(_plain, "temperature_ignored", "the temperature is ignored", "concept",
+       (".amax(1) / temperature", ".amax(1)"))
 
 
 @wrong("a smooth maximum (logsumexp over the queries) in place of the largest", kind="concept")

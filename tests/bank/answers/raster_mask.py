@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import torch
-from answers import right, wrong
+from answers import change, right, wrong
 import torch.nn.functional as F
 
 
@@ -117,28 +117,21 @@ def right_of_the_row(rows, columns, reach):
     return _from_rule(rows, columns, lambda r, c, i, j: 0 <= r - i <= reach and abs(c - j) <= reach)
 
 
-@wrong("only later pixels", kind="concept")
-def the_future(rows, columns, reach):
-    r, c = _coordinates(rows, columns)
-    near = torch.maximum((r[:, None] - r).abs(), (c[:, None] - c).abs()) <= reach
-    return near.triu()
+change(chebyshev_and_tril, "the_future", "only later pixels", "concept",
+       ("torch.tril(near)", "near.triu()"))
+change(chebyshev_and_tril, "strictly_earlier", "a pixel does not see itself", "concept",
+       ("torch.tril(near)", "near.tril(-1)"))
 
 
-@wrong("a pixel does not see itself", kind="concept")
-def strictly_earlier(rows, columns, reach):
-    r, c = _coordinates(rows, columns)
-    near = torch.maximum((r[:, None] - r).abs(), (c[:, None] - c).abs()) <= reach
-    return near.tril(-1)
+# Right, and not registered: answers below are changes of it.
+def _plain(rows, columns, reach):
+    return four_loops(rows, columns, reach)
 
 
-@wrong("transposed: rows are keys", kind="shape")
-def transposed(rows, columns, reach):
-    return four_loops(rows, columns, reach).T
-
-
-@wrong("True where it is forbidden", kind="concept")
-def inverted(rows, columns, reach):
-    return ~four_loops(rows, columns, reach)
+change(_plain, "transposed", "transposed: rows are keys", "shape",
+       ("four_loops(rows, columns, reach)", "four_loops(rows, columns, reach).T"))
+change(_plain, "inverted", "True where it is forbidden", "concept",
+       ("four_loops(rows, columns, reach)", "~four_loops(rows, columns, reach)"))
 
 
 @wrong("the own row is left out", kind="concept")
@@ -175,11 +168,8 @@ def rows_below(rows, columns, reach):
     return _from_rule(rows, columns, lambda r, c, i, j: 0 <= i - r <= reach and abs(c - j) <= reach)
 
 
-@wrong("one pixel ahead is seen (<= n + 1)", kind="concept")
-def one_ahead(rows, columns, reach):
-    r, c = _coordinates(rows, columns)
-    near = torch.maximum((r[:, None] - r).abs(), (c[:, None] - c).abs()) <= reach
-    return near.tril(1)
+change(chebyshev_and_tril, "one_ahead", "one pixel ahead is seen (<= n + 1)", "concept",
+       ("torch.tril(near)", "near.tril(1)"))
 
 
 # ---------------------------------------------------------------- wrong: how far
@@ -285,16 +275,10 @@ def cross(rows, columns, reach):
     return _from_rule(rows, columns, allowed)
 
 
-@wrong("reach is ignored and 1 taken", kind="concept")
-def always_one(rows, columns, reach):
-    return four_loops(rows, columns, 1)
-
-
-@wrong("only exactly reach away", kind="concept")
-def exactly_reach(rows, columns, reach):
-    return _from_rule(
-        rows, columns, lambda r, c, i, j: _before(r, c, i, j) and max(abs(r - i), abs(c - j)) in (0, reach)
-    )
+change(_plain, "always_one", "reach is ignored and 1 taken", "concept",
+       ("four_loops(rows, columns, reach)", "four_loops(rows, columns, 1)"))
+change(less_columns, "exactly_reach", "only exactly reach away", "concept",
+       ("r - i <= reach and (abs(c - j) < reach or c == j)", "max(abs(r - i), abs(c - j)) in (0, reach)"))
 
 
 @wrong("only the own row", kind="concept")
@@ -322,10 +306,8 @@ def rows_worth_of_pixels(rows, columns, reach):
     return (n <= n[:, None]) & (n[:, None] - n <= reach * columns)
 
 
-@wrong("n - m <= reach * columns + reach", kind="concept")
-def back_to_the_corner(rows, columns, reach):
-    n = torch.arange(rows * columns)
-    return (n <= n[:, None]) & (n[:, None] - n <= reach * columns + reach)
+change(rows_worth_of_pixels, "back_to_the_corner", "n - m <= reach * columns + reach", "concept",
+       ("reach * columns", "reach * columns + reach"))
 
 
 @wrong("windows around n - k * columns in raster order: runs over the ends of rows", kind="concept")
@@ -366,11 +348,8 @@ def divided_by_rows(rows, columns, reach):
     return (n <= n[:, None]) & (r[:, None] - r <= reach) & ((c[:, None] - c).abs() <= reach)
 
 
-@wrong("row and column exchanged: n % columns for the row", kind="concept")
-def row_for_column(rows, columns, reach):
-    n = torch.arange(rows * columns)
-    c, r = n // columns, n % columns
-    return (n <= n[:, None]) & (r[:, None] - r <= reach) & ((c[:, None] - c).abs() <= reach)
+change(divided_by_rows, "row_for_column", "row and column exchanged: n % columns for the row", "concept",
+       ("r, c = n // rows, n % rows", "c, r = n // columns, n % columns"))
 
 
 @wrong("abs forgotten at the columns and a window to the left only in the own row", kind="concept")
@@ -397,9 +376,8 @@ def first_row_open(rows, columns, reach):
 # ---------------------------------------------------------------- wrong: what is returned
 
 
-@wrong("numbers in place of booleans", kind="interface")
-def of_numbers(rows, columns, reach):
-    return four_loops(rows, columns, reach).float()
+change(_plain, "of_numbers", "numbers in place of booleans", "interface",
+       ("four_loops(rows, columns, reach)", "four_loops(rows, columns, reach).float()"))
 
 
 @wrong("0 and minus infinity, to be added", kind="interface")
@@ -407,19 +385,12 @@ def to_be_added(rows, columns, reach):
     return torch.zeros(rows * columns, rows * columns).masked_fill(~four_loops(rows, columns, reach), float("-inf"))
 
 
-@wrong("on four axes, not flattened", kind="shape")
-def not_flattened(rows, columns, reach):
-    return four_loops(rows, columns, reach).reshape(rows, columns, rows, columns)
-
-
-@wrong("with axes for batch and heads", kind="shape")
-def with_batch_and_heads(rows, columns, reach):
-    return four_loops(rows, columns, reach)[None, None]
-
-
-@wrong("of one pixel, the last, alone", kind="shape")
-def last_pixel_alone(rows, columns, reach):
-    return four_loops(rows, columns, reach)[-1:]
+change(_plain, "not_flattened", "on four axes, not flattened", "shape",
+       ("four_loops(rows, columns, reach)", "four_loops(rows, columns, reach).reshape(rows, columns, rows, columns)"))
+change(_plain, "with_batch_and_heads", "with axes for batch and heads", "shape",
+       ("four_loops(rows, columns, reach)", "four_loops(rows, columns, reach)[None, None]"))
+change(_plain, "last_pixel_alone", "of one pixel, the last, alone", "shape",
+       ("four_loops(rows, columns, reach)", "four_loops(rows, columns, reach)[-1:]"))
 
 
 @wrong("fails where reach is 0", kind="edge")

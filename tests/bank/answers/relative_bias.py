@@ -5,7 +5,7 @@ import math
 import numpy as np
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -152,20 +152,18 @@ def _bucket(distance, half, exact, furthest):
     return torch.where(distance < exact, distance, far.clamp(max=half - 1))
 
 
-@wrong("query minus key in place of key minus query", kind="concept")
-def query_minus_key(weight, N_Q, N_X, furthest):
+# Right, and not registered: answers below are changes of it.
+def _plain(weight, N_Q, N_X, furthest):
     half = len(weight) // 2
-    relative = -_relative(weight, N_Q, N_X)
+    relative = _relative(weight, N_Q, N_X)
     bucket = _bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)
     return weight[bucket].permute(2, 0, 1)
 
 
-@wrong("the query's own position counts to the upper half (>= in place of >)", kind="edge")
-def zero_in_the_upper_half(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    bucket = _bucket(relative.abs(), half, half // 2, furthest) + half * (relative >= 0)
-    return weight[bucket].permute(2, 0, 1)
+change(_plain, "query_minus_key", "query minus key in place of key minus query", "concept",
+       ("_relative(weight, N_Q, N_X)", "-_relative(weight, N_Q, N_X)"))
+change(_plain, "zero_in_the_upper_half", "the query's own position counts to the upper half (>= in place of >)", "edge",
+       ("relative > 0", "relative >= 0"))
 
 
 @wrong("the decoder's buckets: later keys all have distance 0, all buckets for earlier ones", kind="concept")
@@ -188,11 +186,15 @@ def half_never_added(weight, N_Q, N_X, furthest):
     return weight[_bucket(_relative(weight, N_Q, N_X).abs(), half, half // 2, furthest)].permute(2, 0, 1)
 
 
-@wrong("a bucket for each distance, clipped, no logarithm", kind="concept")
-def clipped(weight, N_Q, N_X, furthest):
+# Right, and not registered: answers below are changes of it.
+def _in_one_step(weight, N_Q, N_X, furthest):
     half = len(weight) // 2
     relative = _relative(weight, N_Q, N_X)
-    return weight[relative.abs().clamp(max=half - 1) + half * (relative > 0)].permute(2, 0, 1)
+    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].permute(2, 0, 1)
+
+
+change(_in_one_step, "clipped", "a bucket for each distance, clipped, no logarithm", "concept",
+       ("_bucket(relative.abs(), half, half // 2, furthest)", "relative.abs().clamp(max=half - 1)"))
 
 
 @wrong("signed clipping into one table, as Shaw et al. have it", kind="concept")
@@ -212,70 +214,29 @@ def exact_too_many(weight, N_Q, N_X, furthest):
     return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
 
 
-@wrong("evenly wide buckets in place of the logarithm", kind="concept")
-def linear_buckets(weight, N_Q, N_X, furthest):
+# Right, and not registered: answers below are changes of it.
+def _written_out(weight, N_Q, N_X, furthest):
     half = len(weight) // 2
     exact = half // 2
     relative = _relative(weight, N_Q, N_X)
     d = relative.abs()
-    far = exact + ((d - exact) / (furthest - exact) * (half - exact)).long()
+    far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).long()
     bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
     return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
 
 
-@wrong("the logarithm is rounded, not cut off", kind="concept")
-def rounded(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).round().long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("rounded up", kind="concept")
-def ceiled(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).ceil().long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("divided by log(furthest), not by log(furthest / exact)", kind="concept")
-def log_of_furthest(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("log(d) without dividing the distance by exact", kind="concept")
-def log_of_the_distance(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log(d.clamp(min=1)) / math.log(furthest) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("the logarithm spreads over the whole half, from bucket 0", kind="concept")
-def exact_not_added(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
+change(_written_out, "linear_buckets", "evenly wide buckets in place of the logarithm", "concept",
+       ("torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact)", "(d - exact) / (furthest - exact)"))
+change(_written_out, "rounded", "the logarithm is rounded, not cut off", "concept",
+       (".long()", ".round().long()"))
+change(_written_out, "ceiled", "rounded up", "concept",
+       (".long()", ".ceil().long()"))
+change(_written_out, "log_of_furthest", "divided by log(furthest), not by log(furthest / exact)", "concept",
+       ("furthest / exact", "furthest"))
+change(_written_out, "log_of_the_distance", "log(d) without dividing the distance by exact", "concept",
+       ("d.clamp(min=1) / exact", "d.clamp(min=1)"), ("furthest / exact", "furthest"))
+change(_written_out, "exact_not_added", "the logarithm spreads over the whole half, from bucket 0", "concept",
+       ("far = exact +", "far ="))
 
 
 @wrong("log(1 + d) for all distances, nothing exact", kind="concept")
@@ -286,50 +247,30 @@ def all_logarithmic(weight, N_Q, N_X, furthest):
     return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
 
 
-@wrong("distances beyond furthest wrap into wrong buckets: no clamp before the half is added", kind="edge")
-def no_clamp(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far)
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
+change(_written_out, "no_clamp",
+       "distances beyond furthest wrap into wrong buckets: no clamp before the half is added", "edge",
+       ("far.clamp(max=half - 1)", "far"))
+change(_written_out, "clamped_too_late", "clamped after the half was added, to the last of all buckets", "edge",
+       (".where(d < exact, d, far.clamp(max=half - 1))", ".where(d < exact, d, far) + half * (relative > 0)"),
+       ("bucket + half * (relative > 0)", "bucket.clamp(max=2 * half - 1)"))
+change(_in_one_step, "distances_clamped",
+       "distances are cut at furthest before the logarithm, and land one bucket too far: no clamp", "edge",
+       before("relative =", "exact = half // 2"), before("return", "d = relative.abs().clamp(max=exact)"),
+       ("relative.abs(), half, half // 2", "d, half, exact"))
 
 
-@wrong("clamped after the half was added, to the last of all buckets", kind="edge")
-def clamped_too_late(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far) + half * (relative > 0)
-    return weight[bucket.clamp(max=2 * half - 1)].permute(2, 0, 1)
-
-
-@wrong("distances are cut at furthest before the logarithm, and land one bucket too far: no clamp", kind="edge")
-def distances_clamped(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs().clamp(max=exact)
-    return weight[_bucket(d, half, exact, furthest) + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("keys beyond furthest get no bias", kind="concept")
-def nothing_far_away(weight, N_Q, N_X, furthest):
+# Right, and not registered: answers below are changes of it.
+def _bias_expanded(weight, N_Q, N_X, furthest):
     half = len(weight) // 2
     relative = _relative(weight, N_Q, N_X)
     bias = weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)]
-    return (bias * (relative.abs() <= furthest).unsqueeze(-1)).permute(2, 0, 1)
+    return bias.expand(N_Q, -1, -1).permute(2, 0, 1)
 
 
-@wrong("furthest is 128 whatever is given", kind="concept")
-def always_128(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    return weight[_bucket(relative.abs(), half, half // 2, 128) + half * (relative > 0)].permute(2, 0, 1)
+change(_bias_expanded, "nothing_far_away", "keys beyond furthest get no bias", "concept",
+       ("bias.expand(N_Q, -1, -1)", "(bias * (relative.abs() <= furthest).unsqueeze(-1))"))
+change(_in_one_step, "always_128", "furthest is 128 whatever is given", "concept",
+       ("half // 2, furthest", "half // 2, 128"))
 
 
 @wrong("32 buckets whatever the weights have, others clamped", kind="concept")
@@ -339,47 +280,19 @@ def always_32(weight, N_Q, N_X, furthest):
     return weight[bucket.clamp(max=len(weight) - 1)].permute(2, 0, 1)
 
 
-@wrong("the heads stay last: [N_Q, N_X, H]", kind="shape")
-def heads_last(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)]
-
-
-@wrong("queries and keys exchanged in the result: [H, N_X, N_Q]", kind="shape")
-def transposed(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].permute(2, 1, 0)
-
-
-@wrong("view in place of permute: the numbers stand in the wrong places", kind="shape")
-def viewed(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].reshape(-1, N_Q, N_X)
-
-
-@wrong("the queries are taken to be the last N_Q positions of the keys", kind="concept")
-def queries_at_the_end(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X) - (N_X - N_Q)
-    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("only N_Q is used: a square of N_Q by N_Q", kind="shape")
-def a_square(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_Q)
-    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("later keys are counted from distance 1 on, since 0 is not among them", kind="concept")
-def one_step_nearer(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs() - (relative > 0).long()
-    return weight[_bucket(d, half, half // 2, furthest) + half * (relative > 0)].permute(2, 0, 1)
+change(_bias_expanded, "heads_last", "the heads stay last: [N_Q, N_X, H]", "shape",
+       ("bias = weight", "return weight"), ("return bias.expand(N_Q, -1, -1).permute(2, 0, 1)", ""))
+change(_in_one_step, "transposed", "queries and keys exchanged in the result: [H, N_X, N_Q]", "shape",
+       ("2, 0, 1", "2, 1, 0"))
+change(_in_one_step, "viewed", "view in place of permute: the numbers stand in the wrong places", "shape",
+       (".permute(2, 0, 1)", ".reshape(-1, N_Q, N_X)"))
+change(_in_one_step, "queries_at_the_end", "the queries are taken to be the last N_Q positions of the keys", "concept",
+       ("_relative(weight, N_Q, N_X)", "_relative(weight, N_Q, N_X) - (N_X - N_Q)"))
+change(_in_one_step, "a_square", "only N_Q is used: a square of N_Q by N_Q", "shape",
+       ("_relative(weight, N_Q, N_X)", "_relative(weight, N_Q, N_Q)"))
+change(_in_one_step, "one_step_nearer",
+       "later keys are counted from distance 1 on, since 0 is not among them", "concept",
+       before("return", "d = relative.abs() - (relative > 0).long()"), ("relative.abs()", "d"))
 
 
 @wrong("the gradient does not arrive at the weights: a new tensor is made of them", kind="gradient")
@@ -398,12 +311,9 @@ def later_keys_hidden(weight, N_Q, N_X, furthest):
     return bias.masked_fill(relative > 0, -math.inf)
 
 
-@wrong("the buckets themselves are returned, for each head", kind="concept")
-def buckets_returned(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    bucket = _bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)
-    return bucket.to(weight.dtype).expand(weight.shape[1], -1, -1) + 0 * weight.sum(0)[:, None, None]
+change(_plain, "buckets_returned", "the buckets themselves are returned, for each head", "concept",
+       ("return weight[bucket].permute(2, 0, 1)",
+        "return bucket.to(weight.dtype).expand(weight.shape[1], -1, -1) + 0 * weight.sum(0)[:, None, None]"))
 
 
 @wrong("the lower half is for later keys and counts backwards (buckets from far to near)", kind="concept")
@@ -415,53 +325,18 @@ def backwards(weight, N_Q, N_X, furthest):
     return weight[bucket].permute(2, 0, 1)
 
 
-@wrong("two kinds of logarithm: log2 above, the natural one below", kind="concept")
-def two_logarithms(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log2(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("the distance is divided by exact as a whole number", kind="numerics")
-def whole_division(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    far = exact + (torch.log((d // exact).clamp(min=1)) / math.log(furthest // exact) * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("the logarithm of what is left over: log(d - exact + 1)", kind="concept")
-def log_of_the_rest(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    exact = half // 2
-    relative = _relative(weight, N_Q, N_X)
-    d = relative.abs()
-    share = torch.log((d - exact + 1).clamp(min=1).double()) / math.log(furthest - exact + 1)
-    far = exact + (share * (half - exact)).long()
-    bucket = torch.where(d < exact, d, far.clamp(max=half - 1))
-    return weight[bucket + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("the bias is subtracted, as ALiBi's is: it comes back negated", kind="concept")
-def negated(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    return -weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("all heads get the biases of the first", kind="concept")
-def first_head_for_all(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    bucket = _bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)
-    return weight[:, 0][bucket].expand(weight.shape[1], -1, -1)
+change(_written_out, "two_logarithms", "two kinds of logarithm: log2 above, the natural one below", "concept",
+       ("torch.log", "torch.log2"))
+change(_written_out, "whole_division", "the distance is divided by exact as a whole number", "numerics",
+       ("d.clamp(min=1) / exact", "(d // exact).clamp(min=1)"), ("furthest / exact", "furthest // exact"))
+change(_written_out, "log_of_the_rest", "the logarithm of what is left over: log(d - exact + 1)", "concept",
+       ("far = exact + (torch.log(d.clamp(min=1) / exact) / math.log(furthest / exact) * (half - exact)).long()", """
+        share = torch.log((d - exact + 1).clamp(min=1).double()) / math.log(furthest - exact + 1)
+        far = exact + (share * (half - exact)).long()"""))
+change(_in_one_step, "negated", "the bias is subtracted, as ALiBi's is: it comes back negated", "concept",
+       ("return weight", "return -weight"))
+change(_plain, "first_head_for_all", "all heads get the biases of the first", "concept",
+       ("weight[bucket].permute(2, 0, 1)", "weight[:, 0][bucket].expand(weight.shape[1], -1, -1)"))
 
 
 @wrong("the weights are reshaped to [H, buckets], not transposed", kind="shape")
@@ -472,40 +347,14 @@ def weights_reshaped(weight, N_Q, N_X, furthest):
     return weight.reshape(H, buckets)[:, bucket]
 
 
-@wrong("the bucket's weight is taken for a slope and multiplied by the distance", kind="concept")
-def times_distance(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    bias = weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)]
-    return (bias * relative.abs()[:, :, None]).permute(2, 0, 1)
-
-
-@wrong("a softmax over the keys at the end", kind="concept")
-def softmax_at_the_end(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    bias = weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)]
-    return bias.permute(2, 0, 1).softmax(-1)
-
-
-@wrong("every query is taken to stand at position 0", kind="concept")
-def queries_at_position_zero(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, 1, N_X)
-    bias = weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)]
-    return bias.expand(N_Q, -1, -1).permute(2, 0, 1)
-
-
-@wrong("positions are counted from 1 for the queries, from 0 for the keys", kind="edge")
-def queries_from_one(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X) - 1
-    return weight[_bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)].permute(2, 0, 1)
-
-
-@wrong("the result is always of single precision", kind="numerics")
-def always_single(weight, N_Q, N_X, furthest):
-    half = len(weight) // 2
-    relative = _relative(weight, N_Q, N_X)
-    bucket = _bucket(relative.abs(), half, half // 2, furthest) + half * (relative > 0)
-    return F.embedding(bucket, weight.float()).permute(2, 0, 1)
+change(_bias_expanded, "times_distance",
+       "the bucket's weight is taken for a slope and multiplied by the distance", "concept",
+       ("bias.expand(N_Q, -1, -1)", "(bias * relative.abs()[:, :, None])"))
+change(_bias_expanded, "softmax_at_the_end", "a softmax over the keys at the end", "concept",
+       (".expand(N_Q, -1, -1).permute(2, 0, 1)", ".permute(2, 0, 1).softmax(-1)"))
+change(_bias_expanded, "queries_at_position_zero", "every query is taken to stand at position 0", "concept",
+       ("_relative(weight, N_Q, N_X)", "_relative(weight, 1, N_X)"))
+change(_in_one_step, "queries_from_one", "positions are counted from 1 for the queries, from 0 for the keys", "edge",
+       ("_relative(weight, N_Q, N_X)", "_relative(weight, N_Q, N_X) - 1"))
+change(_plain, "always_single", "the result is always of single precision", "numerics",
+       ("weight[bucket]", "F.embedding(bucket, weight.float())"))

@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ------------------------------------------------------------------------------------------------------------- right
 
@@ -105,13 +105,16 @@ def by_features_in_front(X, weight, eps):
     return torch.stack([z / root * w for z, w in zip(Z, weight.to(work))], dim=-1).to(X.dtype)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(X, weight, eps):
+    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight
+
+
 # --------------------------------------------------------------------------------------------------- wrong, concept
 
 
-@wrong("The mean is subtracted from X first, as in layer normalisation", kind="concept")
-def mean_subtracted(X, weight, eps):
-    X = X - X.mean(-1, keepdim=True)
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight
+change(_plain, "mean_subtracted", "The mean is subtracted from X first, as in layer normalisation", "concept",
+       before("return", "X = X - X.mean(-1, keepdim=True)"))
 
 
 @wrong("The variance (squares around the mean) stands in the denominator in place of the mean square", kind="concept")
@@ -124,24 +127,14 @@ def eps_added_to_the_root(X, weight, eps):
     return X / (torch.linalg.vector_norm(X, dim=-1, keepdim=True) / math.sqrt(X.shape[-1]) + eps) * weight
 
 
-@wrong("eps is left out: a position of zeros gives NaN, and a large eps has no effect", kind="concept")
-def no_eps(X, weight, eps):
-    return X / X.square().mean(-1, keepdim=True).sqrt() * weight
-
-
-@wrong("The squares are summed, not averaged: the factor 1/D is missing", kind="concept")
-def sum_of_squares(X, weight, eps):
-    return X / (X.square().sum(-1, keepdim=True) + eps).sqrt() * weight
-
-
-@wrong("The root is missing: divided by the mean square plus eps", kind="concept")
-def no_root(X, weight, eps):
-    return X / (X.square().mean(-1, keepdim=True) + eps) * weight
-
-
-@wrong("The mean of the absolute values stands in place of the root mean square", kind="concept")
-def mean_absolute(X, weight, eps):
-    return X / (X.abs().mean(-1, keepdim=True).square() + eps).sqrt() * weight
+change(by_rsqrt, "no_eps", "eps is left out: a position of zeros gives NaN, and a large eps has no effect", "concept",
+       ("(weight * X) * X", "X / X"), (".add(eps).rsqrt()", ".sqrt() * weight"))
+change(_plain, "sum_of_squares", "The squares are summed, not averaged: the factor 1/D is missing", "concept",
+       (".mean", ".sum"))
+change(by_own_backward, "no_root", "The root is missing: divided by the mean square plus eps", "concept",
+       ("_ByHand.apply(X, eps)", "X / (X.square().mean(-1, keepdim=True) + eps)"))
+change(_plain, "mean_absolute", "The mean of the absolute values stands in place of the root mean square", "concept",
+       ("X.square().mean(-1, keepdim=True)", "X.abs().mean(-1, keepdim=True).square()"))
 
 
 @wrong("The mean of the features is squared, in place of the mean of their squares", kind="concept")
@@ -149,9 +142,8 @@ def square_of_the_mean(X, weight, eps):
     return X / (X.mean(-1, keepdim=True).square() + eps).sqrt() * weight
 
 
-@wrong("The mean runs over the positions (axis -2) in place of the features", kind="concept")
-def over_the_positions(X, weight, eps):
-    return X / (X.square().mean(-2, keepdim=True) + eps).sqrt() * weight
+change(_plain, "over_the_positions", "The mean runs over the positions (axis -2) in place of the features", "concept",
+       ("-1, keepdim", "-2, keepdim"))
 
 
 @wrong("One root mean square for the whole tensor in place of one for each position", kind="concept")
@@ -159,20 +151,13 @@ def over_everything(X, weight, eps):
     return X / (X.square().mean() + eps).sqrt() * weight
 
 
-@wrong("The last two axes are averaged together, so that the positions of a sequence share one scale", kind="concept")
-def over_each_sequence(X, weight, eps):
-    axes = (-2, -1) if X.ndim > 1 else (-1,)
-    return X / (X.square().mean(axes, keepdim=True) + eps).sqrt() * weight
-
-
-@wrong("Multiplied by 1 + weight in place of weight", kind="concept")
-def one_plus_weight(X, weight, eps):
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * (1 + weight)
-
-
-@wrong("weight is not applied", kind="concept")
-def no_weight(X, weight, eps):
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight.new_ones(weight.shape)
+change(_plain, "over_each_sequence",
+       "The last two axes are averaged together, so that the positions of a sequence share one scale", "concept",
+       before("return", "axes = (-2, -1) if X.ndim > 1 else (-1,)"), ("-1, keepdim", "axes, keepdim"))
+change(_plain, "one_plus_weight", "Multiplied by 1 + weight in place of weight", "concept",
+       ("* weight", "* (1 + weight)"))
+change(_plain, "no_weight", "weight is not applied", "concept",
+       (".sqrt() * weight", ".sqrt() * weight.new_ones(weight.shape)"))
 
 
 @wrong("weight multiplies X before the root mean square is taken, and so changes it", kind="concept")
@@ -181,14 +166,10 @@ def weight_first(X, weight, eps):
     return Z / (Z.square().mean(-1, keepdim=True) + eps).sqrt()
 
 
-@wrong("Divided by weight in place of multiplied by it", kind="concept")
-def divided_by_weight(X, weight, eps):
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() / weight
-
-
-@wrong("Multiplied by the root mean square in place of divided by it", kind="concept")
-def multiplied_by_the_root(X, weight, eps):
-    return X * (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight
+change(_plain, "divided_by_weight", "Divided by weight in place of multiplied by it", "concept",
+       ("* weight", "/ weight"))
+change(_plain, "multiplied_by_the_root", "Multiplied by the root mean square in place of divided by it", "concept",
+       ("X /", "X *"))
 
 
 @wrong("The mean square is taken at least eps (clamp) in place of having eps added", kind="concept")
@@ -206,9 +187,8 @@ def eps_divided_by_D(X, weight, eps):
     return X / ((X.square().sum(-1, keepdim=True) + eps) / X.shape[-1]).sqrt() * weight
 
 
-@wrong("The largest absolute feature stands in place of the root mean square", kind="concept")
-def maximum_norm(X, weight, eps):
-    return X / (X.abs().amax(-1, keepdim=True).square() + eps).sqrt() * weight
+change(_plain, "maximum_norm", "The largest absolute feature stands in place of the root mean square", "concept",
+       ("X.square().mean(-1, keepdim=True)", "X.abs().amax(-1, keepdim=True).square()"))
 
 
 @wrong("Each position is divided by the root mean square of the position before it", kind="concept")
@@ -220,10 +200,9 @@ def scale_of_the_neighbour(X, weight, eps):
 # ---------------------------------------------------------------------------------------------------- two mistakes
 
 
-@wrong("The mean is subtracted, and the squares are summed in place of averaged", kind="concept")
-def centred_and_summed(X, weight, eps):
-    X = X - X.mean(-1, keepdim=True)
-    return X / (X.square().sum(-1, keepdim=True) + eps).sqrt() * weight
+change(_plain, "centred_and_summed",
+       "The mean is subtracted, and the squares are summed in place of averaged", "concept",
+       before("return", "X = X - X.mean(-1, keepdim=True)"), (".mean", ".sum"))
 
 
 @wrong("eps is added to the root in place of inside it, and 1 is added to weight", kind="concept")
@@ -231,9 +210,8 @@ def eps_outside_and_one_plus_weight(X, weight, eps):
     return X / (X.norm(dim=-1, keepdim=True) / X.shape[-1] ** 0.5 + eps) * (weight + 1)
 
 
-@wrong("X is added to the result as a residual, and eps is left out", kind="concept")
-def residual_and_no_eps(X, weight, eps):
-    return X + X / X.square().mean(-1, keepdim=True).sqrt() * weight
+change(by_rsqrt, "residual_and_no_eps", "X is added to the result as a residual, and eps is left out", "concept",
+       ("(weight * X) * X.square", "X + X / X.square"), (".add(eps).rsqrt()", ".sqrt() * weight"))
 
 
 @wrong("The length is divided by D, not by its root, and eps is used as a lower bound of it", kind="concept")
@@ -251,9 +229,8 @@ def llama_float32(X, weight, eps):
     return weight * Z.to(X.dtype)
 
 
-@wrong("1e-6 stands inside the root, whatever eps is", kind="numerics")
-def eps_fixed(X, weight, eps=1e-6):
-    return X / (X.square().mean(-1, keepdim=True) + 1e-6).sqrt() * weight
+change(_plain, "eps_fixed", "1e-6 stands inside the root, whatever eps is", "numerics",
+       ("weight, eps", "weight, eps=1e-6"), ("+ eps", "+ 1e-6"))
 
 
 @wrong("F.normalize times the root of D: its own lower bound replaces eps, which has no effect", kind="numerics")
@@ -325,18 +302,12 @@ def normalised_under_no_grad(X, weight, eps):
     return normal * weight
 
 
-@wrong("weight is detached, so that no gradient reaches it", kind="gradient")
-def weight_detached(X, weight, eps):
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight.detach()
-
-
-@wrong(
-    "The root of the mean square is squared again before eps is added: NaN gradient at a position of zeros",
-    kind="gradient",
-)
-def root_squared_again(X, weight, eps):
-    rms = X.square().mean(-1, keepdim=True).sqrt()
-    return X / (rms**2 + eps).sqrt() * weight
+change(_plain, "weight_detached", "weight is detached, so that no gradient reaches it", "gradient",
+       (".sqrt() * weight", ".sqrt() * weight.detach()"))
+change(by_own_backward, "root_squared_again", "The root of the mean square is squared again before eps is added: NaN "
+       "gradient at a position of zeros", "gradient",
+       before("return", "rms = X.square().mean(-1, keepdim=True).sqrt()"),
+       ("_ByHand.apply(X, eps)", "X / (rms**2 + eps).sqrt()"))
 
 
 @wrong("Positions of zeros are replaced by zeros with torch.where: right values, but their gradient is 0", "gradient")
@@ -395,23 +366,15 @@ def weight_turned_where_square(X, weight, eps):
     return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight
 
 
-@wrong("With D = 1 the sign of X times weight is returned, without eps", kind="edge")
-def one_feature_is_its_sign(X, weight, eps):
-    if X.shape[-1] == 1:
-        return X.sign() * weight
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * weight
-
-
-@wrong("A single vector [D] comes back with one axis more, [1, D]", kind="shape")
-def vector_becomes_a_row(X, weight, eps):
-    Z = torch.atleast_2d(X)
-    return Z / (Z.square().mean(-1, keepdim=True) + eps).sqrt() * weight
-
-
-@wrong("Only the positions of the first batch entry set the scale, which all other entries share", kind="shape")
-def scale_of_the_first_entry(X, weight, eps):
-    Z = X[:1] if X.ndim > 2 else X
-    return X / (Z.square().mean(-1, keepdim=True) + eps).sqrt() * weight
+change(_plain, "one_feature_is_its_sign", "With D = 1 the sign of X times weight is returned, without eps", "edge",
+       before("return", """
+        if X.shape[-1] == 1:
+            return X.sign() * weight"""))
+change(input_clamped, "vector_becomes_a_row", "A single vector [D] comes back with one axis more, [1, D]", "shape",
+       ("X.clamp(-1e3, 1e3)", "torch.atleast_2d(X)"))
+change(_plain, "scale_of_the_first_entry",
+       "Only the positions of the first batch entry set the scale, which all other entries share", "shape",
+       before("return", "Z = X[:1] if X.ndim > 2 else X"), ("X.square", "Z.square"))
 
 
 # ------------------------------------------------------------------------------------------------ wrong, interface
@@ -478,10 +441,9 @@ def running_average(X, weight, eps):
 _weights = {}
 
 
-@wrong("weight is kept from the first call for each D; another weight later has no effect", kind="interface")
-def weight_kept(X, weight, eps):
-    kept = _weights.setdefault((weight.shape, weight.dtype), weight)
-    return X / (X.square().mean(-1, keepdim=True) + eps).sqrt() * kept
+change(_plain, "weight_kept",
+       "weight is kept from the first call for each D; another weight later has no effect", "interface",
+       before("return", "kept = _weights.setdefault((weight.shape, weight.dtype), weight)"), ("* weight", "* kept"))
 
 
 # -------------------------------------------------------------------------------------------------- wrong, process

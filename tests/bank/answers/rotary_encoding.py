@@ -3,7 +3,7 @@ import functools
 import math
 
 import torch
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _frequencies(D, base, device=None):
@@ -210,14 +210,15 @@ def pairings_exchanged(X, positions, base, interleaved):
     return _turned(X, _angles(X, positions, base), not interleaved)
 
 
-@wrong("ignores interleaved and always pairs j with j + D/2", kind="concept")
-def always_halves(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions, base), False)
+# Right, and not registered: answers below are changes of it.
+def _plain(X, positions, base, interleaved):
+    return _turned(X, _angles(X, positions, base), interleaved)
 
 
-@wrong("ignores interleaved and always pairs 2j with 2j + 1", kind="concept")
-def always_neighbours(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions, base), True)
+change(_plain, "always_halves", "ignores interleaved and always pairs j with j + D/2", "concept",
+       ("_angles(X, positions, base), interleaved", "_angles(X, positions, base), False"))
+change(_plain, "always_neighbours", "ignores interleaved and always pairs 2j with 2j + 1", "concept",
+       ("_angles(X, positions, base), interleaved", "_angles(X, positions, base), True"))
 
 
 @wrong("the exponent is -j/D instead of -2j/D: the factor 2 is missing", kind="concept")
@@ -234,9 +235,8 @@ def exponent_doubled(X, positions, base, interleaved):
     return _turned(X, positions[:, None] * base ** (-2 * j / half), interleaved)
 
 
-@wrong("the exponent is +2j/D instead of -2j/D: frequencies grow with j", kind="concept")
-def exponent_positive(X, positions, base, interleaved):
-    return _turned(X, positions.double()[:, None] / _frequencies(X.shape[-1], base, X.device), interleaved)
+change(_plain, "exponent_positive", "the exponent is +2j/D instead of -2j/D: frequencies grow with j", "concept",
+       ("_angles(X, positions, base)", "positions.double()[:, None] / _frequencies(X.shape[-1], base, X.device)"))
 
 
 @wrong("the frequencies begin at j = 1: base ** (-2(j + 1)/D)", kind="concept")
@@ -246,24 +246,14 @@ def frequencies_from_one(X, positions, base, interleaved):
     return _turned(X, positions[:, None] * base ** (-2 * j / D), interleaved)
 
 
-@wrong("the frequencies stand in reverse order: pair 0 turns slowest", kind="concept")
-def frequencies_reversed(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions, base).flip(-1), interleaved)
-
-
-@wrong("ignores the positions and takes 0 to N - 1", kind="concept")
-def ignores_positions(X, positions, base, interleaved):
-    return _turned(X, _angles(X, torch.arange(X.shape[-2], device=X.device), base), interleaved)
-
-
-@wrong("subtracts the first position from all, so that they begin at 0", kind="concept")
-def from_the_first(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions - positions[0], base), interleaved)
-
-
-@wrong("adds 1 to each position, counting from one", kind="concept")
-def counts_from_one(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions + 1, base), interleaved)
+change(_plain, "frequencies_reversed", "the frequencies stand in reverse order: pair 0 turns slowest", "concept",
+       ("_angles(X, positions, base)", "_angles(X, positions, base).flip(-1)"))
+change(_plain, "ignores_positions", "ignores the positions and takes 0 to N - 1", "concept",
+       ("_angles(X, positions, base)", "_angles(X, torch.arange(X.shape[-2], device=X.device), base)"))
+change(_plain, "from_the_first", "subtracts the first position from all, so that they begin at 0", "concept",
+       ("_angles(X, positions, base)", "_angles(X, positions - positions[0], base)"))
+change(_plain, "counts_from_one", "adds 1 to each position, counting from one", "concept",
+       ("_angles(X, positions, base)", "_angles(X, positions + 1, base)"))
 
 
 @wrong("sine and cosine are exchanged", kind="concept")
@@ -318,24 +308,14 @@ def halves_come_back_by_turns(X, positions, base, interleaved):
     return torch.stack((x * cos - y * sin, x * sin + y * cos), dim=-1).flatten(-2)
 
 
-@wrong("adds the turned features to X instead of returning them alone", kind="concept")
-def added_to_X(X, positions, base, interleaved):
-    return X + _turned(X, _angles(X, positions, base), interleaved)
-
-
-@wrong("angles are taken for degrees and divided by 180/pi", kind="concept")
-def in_degrees(X, positions, base, interleaved):
-    return _turned(X, torch.deg2rad(_angles(X, positions, base)), interleaved)
-
-
-@wrong("angles are multiplied by 2 pi, as if the frequency counted whole turns", kind="concept")
-def whole_turns(X, positions, base, interleaved):
-    return _turned(X, 2 * math.pi * _angles(X, positions, base), interleaved)
-
-
-@wrong("ignores base and always uses 10000", kind="concept")
-def base_ten_thousand(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions, 10000.0), interleaved)
+change(own_backward, "added_to_X", "adds the turned features to X instead of returning them alone", "concept",
+       ("_Turn.apply", "X + _turned"))
+change(_plain, "in_degrees", "angles are taken for degrees and divided by 180/pi", "concept",
+       ("_angles(X, positions, base)", "torch.deg2rad(_angles(X, positions, base))"))
+change(_plain, "whole_turns", "angles are multiplied by 2 pi, as if the frequency counted whole turns", "concept",
+       ("_angles(X, positions, base)", "2 * math.pi * _angles(X, positions, base)"))
+change(_plain, "base_ten_thousand", "ignores base and always uses 10000", "concept",
+       ("_angles(X, positions, base)", "_angles(X, positions, 10000.0)"))
 
 
 @wrong("the exponential form uses the logarithm to base 10 instead of the natural one", kind="concept")
@@ -400,16 +380,12 @@ def exponent_over_rows(X, positions, base, interleaved):
     return _turned(X, positions[:, None] * base ** (-i2 / N), interleaved)
 
 
-@wrong("positions are divided by the largest of them", kind="concept")
-def relative_positions(X, positions, base, interleaved):
-    share = positions.double() / positions.max().clamp(min=1)
-    return _turned(X, _angles(X, share, base), interleaved)
-
-
-@wrong("all pairs turn with the frequency of pair 0, by the position itself", kind="concept")
-def one_frequency(X, positions, base, interleaved):
-    angles = positions.double()[:, None].expand(-1, X.shape[-1] // 2)
-    return _turned(X, angles, interleaved)
+change(_plain, "relative_positions", "positions are divided by the largest of them", "concept",
+       before("return", "share = positions.double() / positions.max().clamp(min=1)"),
+       ("_angles(X, positions, base)", "_angles(X, share, base)"))
+change(_plain, "one_frequency", "all pairs turn with the frequency of pair 0, by the position itself", "concept",
+       before("return", "angles = positions.double()[:, None].expand(-1, X.shape[-1] // 2)"),
+       ("_angles(X, positions, base)", "angles"))
 
 
 @wrong("integer division in the exponent makes it 0 for each pair, so all frequencies are 1", kind="concept")
@@ -435,21 +411,13 @@ def unit_length(X, positions, base, interleaved):
 # ------------------------------------------------------------------------------------------------ wrong: two at once
 
 
-@wrong("counts positions from 1, and turns backwards", kind="concept")
-def from_one_and_backwards(X, positions, base, interleaved):
-    return _turned(X, -_angles(X, positions + 1, base), interleaved)
-
-
-@wrong("ignores base (always 10000), and ignores positions (always 0 to N - 1)", kind="concept")
-def only_X_matters(X, positions, base, interleaved):
-    return _turned(X, _angles(X, torch.arange(X.shape[-2], device=X.device), 10000.0), interleaved)
-
-
-@wrong("the pairings are exchanged, and the exponent lacks its 2", kind="concept")
-def exchanged_and_slow(X, positions, base, interleaved):
-    D = X.shape[-1]
-    j = torch.arange(D // 2, dtype=torch.float64, device=X.device)
-    return _turned(X, positions[:, None] * base ** (-j / D), not interleaved)
+change(_plain, "from_one_and_backwards", "counts positions from 1, and turns backwards", "concept",
+       ("_angles(X, positions, base)", "-_angles(X, positions + 1, base)"))
+change(_plain, "only_X_matters", "ignores base (always 10000), and ignores positions (always 0 to N - 1)", "concept",
+       ("_angles(X, positions, base)", "_angles(X, torch.arange(X.shape[-2], device=X.device), 10000.0)"))
+change(exponent_without_two, "exchanged_and_slow",
+       "the pairings are exchanged, and the exponent lacks its 2", "concept",
+       ("positions[:, None] * base ** (-j / D),", "positions[:, None] * base ** (-j / D), not"))
 
 
 @wrong("sine and cosine are exchanged, and the result is single precision whatever X is", kind="concept")
@@ -556,16 +524,12 @@ def length_and_angle(X, positions, base, interleaved):
 # ------------------------------------------------------------------------------------------------- wrong: positions
 
 
-@wrong("positions above 4095 are clamped to 4095", kind="edge")
-def clamped_positions(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions.clamp(max=4095), base), interleaved)
-
-
-@wrong("where a position is 2048 or more, all positions are shrunk to fit in 2048 (position interpolation)",
-       kind="edge")
-def interpolated_positions(X, positions, base, interleaved):
-    factor = min(1.0, 2047 / max(1, int(positions.max())))
-    return _turned(X, _angles(X, positions.double() * factor, base), interleaved)
+change(_plain, "clamped_positions", "positions above 4095 are clamped to 4095", "edge",
+       ("_angles(X, positions, base)", "_angles(X, positions.clamp(max=4095), base)"))
+change(_plain, "interpolated_positions",
+       "where a position is 2048 or more, all positions are shrunk to fit in 2048 (position interpolation)", "edge",
+       before("return", "factor = min(1.0, 2047 / max(1, int(positions.max())))"),
+       ("_angles(X, positions, base)", "_angles(X, positions.double() * factor, base)"))
 
 
 @wrong("a table for positions 0 to N - 1 is made and indexed by the positions: IndexError for positions of N or more",
@@ -584,9 +548,8 @@ def fixed_table(X, positions, base, interleaved):
     return _turned(X, table[positions], interleaved)
 
 
-@wrong("sorts the positions first, so that shuffled ones go to wrong rows", kind="edge")
-def sorted_positions(X, positions, base, interleaved):
-    return _turned(X, _angles(X, positions.sort().values, base), interleaved)
+change(_plain, "sorted_positions", "sorts the positions first, so that shuffled ones go to wrong rows", "edge",
+       ("_angles(X, positions, base)", "_angles(X, positions.sort().values, base)"))
 
 
 @wrong("keeps every position once, at its first place: behind a repeated position all rows get wrong positions",
@@ -662,9 +625,8 @@ def as_it_lies_in_memory(X, positions, base, interleaved):
     return _turned(torch.as_strided(X, X.shape, strides), _angles(X, positions, base), interleaved)
 
 
-@wrong("reshapes to [-1, N, D] and forgets to bring the batch axes back", kind="layout")
-def batch_axes_joined(X, positions, base, interleaved):
-    return _turned(X.reshape(-1, *X.shape[-2:]), _angles(X, positions, base), interleaved)
+change(_plain, "batch_axes_joined", "reshapes to [-1, N, D] and forgets to bring the batch axes back", "layout",
+       (", _angles(X, positions, base)", ".reshape(-1, *X.shape[-2:]), _angles(X, positions, base)"))
 
 
 @left_open("turns with view_as_complex, which bfloat16 does not have: a bfloat16 X raises an error", kind="interface")
@@ -679,18 +641,11 @@ def complex_view(X, positions, base, interleaved):
 # ------------------------------------------------------------------------------------- wrong: gradient and interface
 
 
-@wrong("detaches X: no gradient flows to it", kind="gradient")
-def detached(X, positions, base, interleaved):
-    return _turned(X.detach(), _angles(X, positions, base), interleaved)
-
-
-@wrong("the second feature of each pair is detached in the new first one: half of its gradient is missing",
-       kind="gradient")
-def partner_detached(X, positions, base, interleaved):
-    x, y = _take(X, interleaved)
-    angles = _angles(X, positions, base)
-    cos, sin = angles.cos().to(X.dtype), angles.sin().to(X.dtype)
-    return _put(x * cos - y.detach() * sin, x * sin + y * cos, interleaved)
+change(_plain, "detached", "detaches X: no gradient flows to it", "gradient",
+       (", _angles(X, positions, base)", ".detach(), _angles(X, positions, base)"))
+change(reflects, "partner_detached",
+       "the second feature of each pair is detached in the new first one: half of its gradient is missing", "gradient",
+       ("x * cos - y * sin, x * sin - y * cos", "x * cos - y.detach() * sin, x * sin + y * cos"))
 
 
 @wrong("rebuilds the result by torch.tensor from a nested list: no gradient flows to X", kind="gradient")
@@ -772,9 +727,8 @@ def other_names(x, pos, theta, neighbours):
     return _turned(x, _angles(x, pos, theta), neighbours)
 
 
-@wrong("interleaved must be given by keyword: a call by position fails", kind="interface")
-def keyword_only(X, positions, base, *, interleaved):
-    return _turned(X, _angles(X, positions, base), interleaved)
+change(_plain, "keyword_only", "interleaved must be given by keyword: a call by position fails", "interface",
+       ("base, interleaved", "base, *, interleaved"))
 
 
 @wrong("returns a pair, the turned X and the angles, instead of the turned X alone", kind="interface")

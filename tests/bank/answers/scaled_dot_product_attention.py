@@ -4,7 +4,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 
 def _scores(Q, X):
@@ -115,22 +115,20 @@ def chunks_of_queries(Q, X):
     return torch.cat([a @ X for a in A.split(2, dim=-2)], dim=-2), A
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(Q, X):
+    return _both(_scores(Q, X).softmax(-1), X)
+
+
 # -------------------------------------------------------------------------------------------------------------- concept
 
 
-@wrong("the scores are divided by D_Q, not by its root", kind="concept")
-def divided_by_the_width(Q, X):
-    return _both((Q @ X.mT / Q.shape[-1]).softmax(-1), X)
-
-
-@wrong("the scores are not scaled at all", kind="concept")
-def not_scaled(Q, X):
-    return _both((Q @ X.mT).softmax(-1), X)
-
-
-@wrong("the scores are multiplied by the root of D_Q instead of divided", kind="concept")
-def multiplied_by_the_root(Q, X):
-    return _both((Q @ X.mT * math.sqrt(Q.shape[-1])).softmax(-1), X)
+change(_plain, "divided_by_the_width", "the scores are divided by D_Q, not by its root", "concept",
+       ("_scores(Q, X)", "(Q @ X.mT / Q.shape[-1])"))
+change(_plain, "not_scaled", "the scores are not scaled at all", "concept",
+       ("_scores(Q, X)", "(Q @ X.mT)"))
+change(_plain, "multiplied_by_the_root", "the scores are multiplied by the root of D_Q instead of divided", "concept",
+       ("_scores(Q, X)", "(Q @ X.mT * math.sqrt(Q.shape[-1]))"))
 
 
 @wrong("the scores are divided by the root of the number of data vectors, not of the width", kind="concept")
@@ -153,9 +151,8 @@ def whole_root(Q, X):
     return _both((Q @ X.mT / math.isqrt(Q.shape[-1])).softmax(-1), X)
 
 
-@wrong("the scores are always divided by 8, the root of 64, whatever the width", kind="concept")
-def always_eight(Q, X):
-    return _both((Q @ X.mT / 8).softmax(-1), X)
+change(_plain, "always_eight", "the scores are always divided by 8, the root of 64, whatever the width", "concept",
+       ("_scores(Q, X)", "(Q @ X.mT / 8)"))
 
 
 @wrong("the root of the width divides the weights after the softmax, not the scores before it", kind="concept")
@@ -163,11 +160,9 @@ def scaled_after_the_softmax(Q, X):
     return _both((Q @ X.mT).softmax(-1) / math.sqrt(Q.shape[-1]), X)
 
 
-@wrong("the data are divided by the root of the width once for both products, so that the outputs too are divided",
-       kind="concept")
-def scaled_data_are_mixed(Q, X):
-    X = X / math.sqrt(X.shape[-1])
-    return _both((Q @ X.mT).softmax(-1), X)
+change(_plain, "scaled_data_are_mixed", "the data are divided by the root of the width once for both products, so that "
+       "the outputs too are divided", "concept",
+       before("return", "X = X / math.sqrt(X.shape[-1])"), ("_scores(Q, X)", "(Q @ X.mT)"))
 
 
 @wrong("the scores are divided by their own standard deviation in each row, not by the root of the width",
@@ -177,10 +172,9 @@ def divided_by_their_deviation(Q, X):
     return _both((E / E.std(-1, keepdim=True, unbiased=False).clamp(min=1e-3)).softmax(-1), X)
 
 
-@wrong("the softmax runs over the queries (the axis before the last), so columns sum to 1 and not rows",
-       kind="concept")
-def softmax_over_queries(Q, X):
-    return _both(_scores(Q, X).softmax(-2), X)
+change(_plain, "softmax_over_queries",
+       "the softmax runs over the queries (the axis before the last), so columns sum to 1 and not rows", "concept",
+       (".softmax(-1)", ".softmax(-2)"))
 
 
 @wrong("one softmax over the whole matrix of scores: all queries together sum to 1", kind="concept")
@@ -189,9 +183,8 @@ def softmax_over_the_matrix(Q, X):
     return _both(E.flatten(-2).softmax(-1).reshape(E.shape), X)
 
 
-@wrong("the softmax is taken twice, one after the other", kind="concept")
-def two_softmaxes(Q, X):
-    return _both(_scores(Q, X).softmax(-1).softmax(-1), X)
+change(_plain, "two_softmaxes", "the softmax is taken twice, one after the other", "concept",
+       ("_scores(Q, X).softmax(-1)", "_scores(Q, X).softmax(-1).softmax(-1)"))
 
 
 @wrong("each score goes through a sigmoid of its own and there is no softmax: rows do not sum to 1", kind="concept")
@@ -213,9 +206,8 @@ def negative_distances(Q, X):
     return _both(E.softmax(-1), X)
 
 
-@wrong("the scores are cosines: queries and data vectors are scaled to length 1 first", kind="concept")
-def cosines(Q, X):
-    return _both(_scores(F.normalize(Q, dim=-1), F.normalize(X, dim=-1)).softmax(-1), X)
+change(_plain, "cosines", "the scores are cosines: queries and data vectors are scaled to length 1 first", "concept",
+       ("_scores(Q, X)", "_scores(F.normalize(Q, dim=-1), F.normalize(X, dim=-1))"))
 
 
 @wrong("the mean of the queries is subtracted from them before they are compared with the data", kind="concept")
@@ -223,16 +215,16 @@ def centred_queries(Q, X):
     return _both(_scores(Q - Q.mean(-2, keepdim=True), X).softmax(-1), X)
 
 
-@wrong("the queries are added to the outputs, as in a residual connection", kind="concept")
-def residual(Q, X):
+# Right, and not registered: answers below are changes of it.
+def _mixed_at_the_end(Q, X):
     A = _scores(Q, X).softmax(-1)
-    return Q + A @ X, A
+    return A @ X, A
 
 
-@wrong("the outputs go through a layer normalisation", kind="concept")
-def normalised_outputs(Q, X):
-    A = _scores(Q, X).softmax(-1)
-    return F.layer_norm(A @ X, X.shape[-1:]), A
+change(_mixed_at_the_end, "residual", "the queries are added to the outputs, as in a residual connection", "concept",
+       ("A @ X", "Q + A @ X"))
+change(_mixed_at_the_end, "normalised_outputs", "the outputs go through a layer normalisation", "concept",
+       ("A @ X", "F.layer_norm(A @ X, X.shape[-1:])"))
 
 
 @wrong("a causal mask: query i sees only data vectors 0 to i", kind="concept")
@@ -258,17 +250,12 @@ def unscaled_over_queries(Q, X):
     return _both((Q @ X.mT).softmax(-2), X)
 
 
-@wrong("two mistakes: the scores are divided by D_Q without the root, and the queries are added to the outputs",
-       kind="concept")
-def width_and_residual(Q, X):
-    A = (Q @ X.mT / Q.shape[-1]).softmax(-1)
-    return A @ X + Q, A
-
-
-@wrong("two mistakes: the scores are negated, and the weights come first and the outputs second", kind="concept")
-def negated_and_swapped(Q, X):
-    A = (-_scores(Q, X)).softmax(-1)
-    return A, A @ X
+change(_mixed_at_the_end, "width_and_residual", "two mistakes: the scores are divided by D_Q without the root, and the "
+       "queries are added to the outputs", "concept",
+       ("_scores(Q, X)", "(Q @ X.mT / Q.shape[-1])"), ("A @ X", "A @ X + Q"))
+change(_mixed_at_the_end, "negated_and_swapped",
+       "two mistakes: the scores are negated, and the weights come first and the outputs second", "concept",
+       ("_scores(Q, X)", "(-_scores(Q, X))"), ("A @ X, A", "A, A @ X"))
 
 
 @wrong("the weights are moved on by one data vector (torch.roll) before they mix and are given back", kind="concept")
@@ -304,10 +291,14 @@ def self_is_hidden(Q, X):
     return _both(E.softmax(-1), X)
 
 
-@wrong("with one single query its axis is dropped from both results", kind="edge")
-def single_query_without_axis(Q, X):
+# Right, and not registered: answers below are changes of it.
+def _unpacked(Q, X):
     Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return (Y[..., 0, :], A[..., 0, :]) if Q.shape[-2] == 1 else (Y, A)
+    return Y, A
+
+
+change(_unpacked, "single_query_without_axis", "with one single query its axis is dropped from both results", "edge",
+       ("return Y, A", "return (Y[..., 0, :], A[..., 0, :]) if Q.shape[-2] == 1 else (Y, A)"))
 
 
 @wrong("the scale is the root of D_Q - 1: other weights everywhere, and division by 0 for D_Q = 1", kind="edge")
@@ -321,16 +312,11 @@ def first_thirty_two(Q, X):
     return _both(F.pad(A, (0, max(0, X.shape[-2] - 32))), X)
 
 
-@wrong("the returned weights are transposed, [*B, N_X, N_Q]", kind="shape")
-def transposed_weights(Q, X):
-    Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return Y, A.mT
-
-
-@wrong("the queries are mixed and not the data: Y = A^T Q, of shape [*B, N_X, D_Q]", kind="shape")
-def mixes_the_queries(Q, X):
-    A = _scores(Q, X).softmax(-1)
-    return A.mT @ Q, A
+change(_unpacked, "transposed_weights", "the returned weights are transposed, [*B, N_X, N_Q]", "shape",
+       ("return Y, A", "return Y, A.mT"))
+change(_mixed_at_the_end, "mixes_the_queries",
+       "the queries are mixed and not the data: Y = A^T Q, of shape [*B, N_X, D_Q]", "shape",
+       ("A @ X", "A.mT @ Q"))
 
 
 @wrong("the scores are returned in the place of the weights", kind="concept")
@@ -342,17 +328,12 @@ def scores_returned(Q, X):
 # --------------------------------------------------------------------------------------------------------------- layout
 
 
-@wrong("X.transpose(1, 2) takes exactly one batch axis for granted: raises without, and with two or more swaps the"
-       " wrong axes", kind="layout")
-def transpose_one_and_two(Q, X):
-    return _both((Q @ X.transpose(1, 2) / math.sqrt(Q.shape[-1])).softmax(-1), X)
-
-
-@wrong("torch.bmm on the inputs as they are works with exactly one batch axis and raises with none or several",
-       kind="layout")
-def bare_bmm(Q, X):
-    A = (torch.bmm(Q, X.mT) / math.sqrt(Q.shape[-1])).softmax(-1)
-    return torch.bmm(A, X), A
+change(_plain, "transpose_one_and_two", "X.transpose(1, 2) takes exactly one batch axis for granted: raises without, "
+       "and with two or more swaps the wrong axes", "layout",
+       ("_scores(Q, X)", "(Q @ X.transpose(1, 2) / math.sqrt(Q.shape[-1]))"))
+change(_mixed_at_the_end, "bare_bmm", "torch.bmm on the inputs as they are works with exactly one batch axis and "
+       "raises with none or several", "layout",
+       ("_scores(Q, X)", "(torch.bmm(Q, X.mT) / math.sqrt(Q.shape[-1]))"), ("A @ X", "torch.bmm(A, X)"))
 
 
 @wrong("X.T on a matrix, and on a batch transposed from axis 1: right for none or one batch axis, raises or mixes for"
@@ -362,23 +343,15 @@ def up_to_one_batch_axis(Q, X):
     return _both((Q @ turned / math.sqrt(Q.shape[-1])).softmax(-1), X)
 
 
-@wrong("the softmax runs over axis 2, which is the last only with one batch axis: raises without, wrong with more",
-       kind="layout")
-def softmax_over_axis_two(Q, X):
-    return _both(_scores(Q, X).softmax(2), X)
-
-
-@wrong("the width is read from axis 1 of Q, which is the width only without batch axes; else the scale is another",
-       kind="layout")
-def width_from_axis_one(Q, X):
-    return _both((Q @ X.mT / math.sqrt(Q.shape[1])).softmax(-1), X)
-
-
-@wrong("several batch axes are joined into one and never taken apart again, and without any one of size 1 is added",
-       kind="layout")
-def batch_axes_stay_joined(Q, X):
-    Q, X = Q.reshape(-1, *Q.shape[-2:]), X.reshape(-1, *X.shape[-2:])
-    return _both(_scores(Q, X).softmax(-1), X)
+change(_plain, "softmax_over_axis_two", "the softmax runs over axis 2, which is the last only with one batch axis: "
+       "raises without, wrong with more", "layout",
+       (".softmax(-1)", ".softmax(2)"))
+change(_plain, "width_from_axis_one", "the width is read from axis 1 of Q, which is the width only without batch axes; "
+       "else the scale is another", "layout",
+       ("_scores(Q, X)", "(Q @ X.mT / math.sqrt(Q.shape[1]))"))
+change(_plain, "batch_axes_stay_joined", "several batch axes are joined into one and never taken apart again, and "
+       "without any one of size 1 is added", "layout",
+       before("return", "Q, X = Q.reshape(-1, *Q.shape[-2:]), X.reshape(-1, *X.shape[-2:])"))
 
 
 @wrong("Q.view and X.view to one batch axis raise on permuted or sliced batches that cannot be viewed so",
@@ -405,26 +378,20 @@ def reshape_for_transpose(Q, X):
     return _both((Q @ turned / math.sqrt(Q.shape[-1])).softmax(-1), X)
 
 
-@wrong("squeeze() without an axis on the outputs: every axis of size 1 is lost", kind="layout")
-def squeezed_outputs(Q, X):
-    Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return Y.squeeze(), A
-
-
-@wrong("squeeze() without an axis on the weights: every axis of size 1 is lost", kind="layout")
-def squeezed_weights(Q, X):
-    Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return Y, A.squeeze()
+change(_unpacked, "squeezed_outputs",
+       "squeeze() without an axis on the outputs: every axis of size 1 is lost", "layout",
+       ("return Y", "return Y.squeeze()"))
+change(_unpacked, "squeezed_weights",
+       "squeeze() without an axis on the weights: every axis of size 1 is lost", "layout",
+       ("return Y, A", "return Y, A.squeeze()"))
 
 
 # ------------------------------------------------------------------------------------------------------------- numerics
 
 
-@wrong("exp of the scores without subtracting a maximum: nan for scores above 88 in single precision",
-       kind="numerics")
-def exp_without_maximum(Q, X):
-    P = _scores(Q, X).exp()
-    return _both(P / P.sum(-1, keepdim=True), X)
+change(_plain, "exp_without_maximum",
+       "exp of the scores without subtracting a maximum: nan for scores above 88 in single precision", "numerics",
+       before("return", "P = _scores(Q, X).exp()"), ("_scores(Q, X).softmax(-1)", "P / P.sum(-1, keepdim=True)"))
 
 
 @wrong("one maximum for the whole tensor of scores: rows whose scores all lie far below it become 0 / 0",
@@ -435,28 +402,15 @@ def one_maximum_for_all(Q, X):
     return _both(P / P.sum(-1, keepdim=True), X)
 
 
-@wrong("one maximum for the queries of a batch entry together: a query whose scores all lie far below those of"
-       " another becomes 0 / 0", kind="numerics")
-def maximum_of_each_matrix(Q, X):
-    E = _scores(Q, X)
-    P = (E - E.amax((-2, -1), keepdim=True)).exp()
-    return _both(P / P.sum(-1, keepdim=True), X)
-
-
-@wrong("the maximum is taken over the queries, a number for each data vector, so that the weights change",
-       kind="numerics")
-def maximum_over_queries(Q, X):
-    E = _scores(Q, X)
-    P = (E - E.amax(-2, keepdim=True)).exp()
-    return _both(P / P.sum(-1, keepdim=True), X)
-
-
-@wrong("the mean of each row is subtracted in the place of its maximum: exp still overflows for far scores",
-       kind="numerics")
-def mean_for_maximum(Q, X):
-    E = _scores(Q, X)
-    P = (E - E.mean(-1, keepdim=True)).exp()
-    return _both(P / P.sum(-1, keepdim=True), X)
+change(one_maximum_for_all, "maximum_of_each_matrix", "one maximum for the queries of a batch entry together: a query "
+       "whose scores all lie far below those of another becomes 0 / 0", "numerics",
+       ("E.max()", "E.amax((-2, -1), keepdim=True)"))
+change(one_maximum_for_all, "maximum_over_queries",
+       "the maximum is taken over the queries, a number for each data vector, so that the weights change", "numerics",
+       ("E.max()", "E.amax(-2, keepdim=True)"))
+change(one_maximum_for_all, "mean_for_maximum",
+       "the mean of each row is subtracted in the place of its maximum: exp still overflows for far scores", "numerics",
+       ("E.max()", "E.mean(-1, keepdim=True)"))
 
 
 @wrong("1e-5 is added to the sum of exponentials, so that rows sum to a little less than 1", kind="numerics")
@@ -472,36 +426,21 @@ def overflow_hidden(Q, X):
     return _both((P / P.sum(-1, keepdim=True)).nan_to_num(0.0), X)
 
 
-@wrong("the scores are cut at 80 from above, so that larger ones become ties without gradient", kind="numerics")
-def cut_at_eighty(Q, X):
-    P = _scores(Q, X).clamp(max=80)
-    return _both((P - P.amax(-1, keepdim=True)).softmax(-1), X)
-
-
-@wrong("shifted scores are kept above -10, so weights that should be below exp(-10) times the largest are too large"
-       " and have no gradient", kind="numerics")
-def shifted_scores_kept(Q, X):
-    E = _scores(Q, X)
-    return _both((E - E.amax(-1, keepdim=True)).clamp(min=-10).softmax(-1), X)
-
-
-@wrong("weights below 1e-4 are set to 0, without gradient, and the rest is not renormalised", kind="numerics")
-def small_weights_are_zero(Q, X):
-    A = _scores(Q, X).softmax(-1)
-    return _both(torch.where(A < 1e-4, torch.zeros_like(A), A), X)
-
-
-@wrong("the product of queries and data is taken in float16, which overflows above 65504 and keeps three digits",
-       kind="numerics")
-def half_precision_product(Q, X):
-    E = (Q.half() @ X.half().mT).to(Q.dtype) / math.sqrt(Q.shape[-1])
-    return _both(E.softmax(-1), X)
-
-
-@left_open("the scores are computed in single precision and cast back, so that double has some six digits",
-       kind="numerics")
-def single_precision_scores(Q, X):
-    return _both(_scores(Q.float(), X.float()).to(Q.dtype).softmax(-1), X)
+change(_plain, "cut_at_eighty",
+       "the scores are cut at 80 from above, so that larger ones become ties without gradient", "numerics",
+       before("return", "P = _scores(Q, X).clamp(max=80)"), ("_scores(Q, X)", "(P - P.amax(-1, keepdim=True))"))
+change(_plain, "shifted_scores_kept", "shifted scores are kept above -10, so weights that should be below exp(-10) "
+       "times the largest are too large and have no gradient", "numerics",
+       before("return", "E = _scores(Q, X)"), ("_scores(Q, X)", "(E - E.amax(-1, keepdim=True)).clamp(min=-10)"))
+change(_mixed_at_the_end, "small_weights_are_zero",
+       "weights below 1e-4 are set to 0, without gradient, and the rest is not renormalised", "numerics",
+       ("return A @ X, A", "return _both(torch.where(A < 1e-4, torch.zeros_like(A), A), X)"))
+change(_plain, "half_precision_product", "the product of queries and data is taken in float16, which overflows above "
+       "65504 and keeps three digits", "numerics",
+       before("return", "E = (Q.half() @ X.half().mT).to(Q.dtype) / math.sqrt(Q.shape[-1])"), ("_scores(Q, X)", "E"))
+change(_plain, "single_precision_scores",
+       "the scores are computed in single precision and cast back, so that double has some six digits", "numerics",
+       ("_scores(Q, X)", "_scores(Q.float(), X.float()).to(Q.dtype)"), verdict="open")
 
 
 @wrong("the weights are exp(log(softmax)): where one underflows to 0 all gradients become nan", kind="gradient")
@@ -524,17 +463,12 @@ def blocks_not_rescaled(Q, X):
 # ------------------------------------------------------------------------------------------------------------- gradient
 
 
-@wrong("the weights are detached before they mix the data, so Y gives no gradient to Q and to X only through the"
-       " mixing", kind="gradient")
-def weights_detached_in_the_mix(Q, X):
-    A = _scores(Q, X).softmax(-1)
-    return A.detach() @ X, A
-
-
-@left_open("the weights given back are detached, so that no gradient flows from A", kind="gradient")
-def weights_given_back_detached(Q, X):
-    Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return Y, A.detach()
+change(_mixed_at_the_end, "weights_detached_in_the_mix", "the weights are detached before they mix the data, so Y "
+       "gives no gradient to Q and to X only through the mixing", "gradient",
+       ("return A", "return A.detach()"))
+change(_unpacked, "weights_given_back_detached",
+       "the weights given back are detached, so that no gradient flows from A", "gradient",
+       ("return Y, A", "return Y, A.detach()"), verdict="open")
 
 
 @wrong("the data are detached in the scores, so that X gets a gradient through the mixing only", kind="gradient")
@@ -542,11 +476,9 @@ def data_detached_in_the_scores(Q, X):
     return _both(_scores(Q, X.detach()).softmax(-1), X)
 
 
-@wrong("the data are taken by X.data where they are mixed, so that X gets a gradient through the scores only",
-       kind="gradient")
-def data_detached_in_the_mix(Q, X):
-    A = _scores(Q, X).softmax(-1)
-    return A @ X.data, A
+change(_mixed_at_the_end, "data_detached_in_the_mix", "the data are taken by X.data where they are mixed, so that X "
+       "gets a gradient through the scores only", "gradient",
+       ("A @ X", "A @ X.data"))
 
 
 @wrong("the scores are computed under no_grad, so that neither result gives a gradient to Q", kind="gradient")
@@ -569,10 +501,9 @@ class _DiagonalSoftmax(torch.autograd.Function):
         return grad * A * (1 - A)
 
 
-@wrong("a softmax with a backward of its own that keeps only the Jacobian's diagonal: values right, gradients wrong",
-       kind="gradient")
-def diagonal_backward(Q, X):
-    return _both(_DiagonalSoftmax.apply(_scores(Q, X)), X)
+change(_plain, "diagonal_backward", "a softmax with a backward of its own that keeps only the Jacobian's diagonal: "
+       "values right, gradients wrong", "gradient",
+       ("_scores(Q, X).softmax(-1)", "_DiagonalSoftmax.apply(_scores(Q, X))"))
 
 
 # ------------------------------------------------------------------------------------------------ process and interface
@@ -595,10 +526,9 @@ def multihead_does_it(Q, X):
     return Y.reshape(Q.shape), A.reshape(*front, Q.shape[-2], X.shape[-2])
 
 
-@wrong("Q is divided by the root of the width in place, which changes the caller's tensor", kind="interface")
-def scales_q_in_place(Q, X):
-    Q /= math.sqrt(Q.shape[-1])
-    return _both((Q @ X.mT).softmax(-1), X)
+change(_plain, "scales_q_in_place",
+       "Q is divided by the root of the width in place, which changes the caller's tensor", "interface",
+       before("return", "Q /= math.sqrt(Q.shape[-1])"), ("_scores(Q, X)", "(Q @ X.mT)"))
 
 
 @wrong("X is transposed in place (transpose_) and left so: the caller's tensor has another shape", kind="interface")
@@ -622,22 +552,12 @@ def remembers_the_data(Q, X):
     return _both((Q @ turned / math.sqrt(Q.shape[-1])).softmax(-1), X)
 
 
-@wrong("the weights come first and the outputs second", kind="interface")
-def weights_first(Q, X):
-    Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return A, Y
-
-
-@wrong("only the outputs are given back, without the weights", kind="interface")
-def outputs_alone(Q, X):
-    return _scores(Q, X).softmax(-1) @ X
-
-
-@wrong("the scores are given back as a third result", kind="interface")
-def three_results(Q, X):
-    E = _scores(Q, X)
-    A = E.softmax(-1)
-    return A @ X, A, E
+change(_unpacked, "weights_first", "the weights come first and the outputs second", "interface",
+       ("return Y, A", "return A, Y"))
+change(_plain, "outputs_alone", "only the outputs are given back, without the weights", "interface",
+       ("return _both(_scores(Q, X).softmax(-1), X)", "return _scores(Q, X).softmax(-1) @ X"))
+change(_mixed_at_the_end, "three_results", "the scores are given back as a third result", "interface",
+       before("A =", "E = _scores(Q, X)"), ("_scores(Q, X)", "E"), ("A @ X, A", "A @ X, A, E"))
 
 
 @wrong("the data come first in the signature, so that by position queries and data are exchanged", kind="interface")
@@ -665,10 +585,9 @@ def zeros_without_dtype(Q, X):
     return Y, A
 
 
-@wrong("the weights are returned in single precision whatever the inputs' dtype", kind="interface")
-def weights_in_single(Q, X):
-    Y, A = _both(_scores(Q, X).softmax(-1), X)
-    return Y, A.float()
+change(_unpacked, "weights_in_single",
+       "the weights are returned in single precision whatever the inputs' dtype", "interface",
+       ("return Y, A", "return Y, A.float()"))
 
 
 @wrong("the outputs are collected in torch.zeros made on the CPU, so that it raises for inputs on a GPU",

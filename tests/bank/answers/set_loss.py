@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # what several answers share, as students would have it from the exercises before
 
@@ -198,11 +198,8 @@ def summed_classes(logits, boxes, labels, targets, exists, matched):
     return ce + box_loss(boxes, targets, exists, matched)
 
 
-@wrong("summed cross-entropies over the number of targets", "concept")
-def classes_by_targets(logits, boxes, labels, targets, exists, matched):
-    wanted = class_targets(logits, labels, exists, matched)
-    ce = F.cross_entropy(logits.transpose(1, 2), wanted, weight=class_weights(logits), reduction="sum")
-    return ce / exists.sum().clamp(min=1) + box_loss(boxes, targets, exists, matched)
+change(summed_classes, "classes_by_targets", "summed cross-entropies over the number of targets", "concept",
+       ("return ce", "return ce / exists.sum().clamp(min=1)"))
 
 
 @wrong("pictures one by one, their losses averaged", "concept")
@@ -224,14 +221,8 @@ def all_by_pictures(logits, boxes, labels, targets, exists, matched):
     return total / len(logits)
 
 
-@wrong("the whole loss one picture at a time, then added", "concept")
-def pictures_added(logits, boxes, labels, targets, exists, matched):
-    total = 0
-    for b in range(len(logits)):
-        one = slice(b, b + 1)
-        total = total + class_loss(logits[one], labels[one], exists[one], matched[one])
-        total = total + box_loss(boxes[one], targets[one], exists[one], matched[one])
-    return total
+change(all_by_pictures, "pictures_added", "the whole loss one picture at a time, then added", "concept",
+       ("total / len(logits)", "total"))
 
 
 @wrong("box terms averaged per picture, then over pictures", "concept")
@@ -265,10 +256,9 @@ def padding_overwrites(logits, boxes, labels, targets, exists, matched):
     return ce + box_loss(boxes, targets, exists, matched)
 
 
-@wrong("exists is never looked at", "concept")
-def without_exists(logits, boxes, labels, targets, exists, matched):
-    every = torch.ones_like(exists)
-    return class_loss(logits, labels, every, matched) + box_loss(boxes, targets, every, matched)
+change(by_parts, "without_exists", "exists is never looked at", "concept",
+       before("return", "every = torch.ones_like(exists)"), ("labels, exists", "labels, every"),
+       ("boxes, targets, exists", "boxes, targets, every"))
 
 
 @wrong("box terms of padding counted, divided by the real number", "concept")
@@ -278,9 +268,8 @@ def padding_in_the_sum(logits, boxes, labels, targets, exists, matched):
     return class_loss(logits, labels, exists, matched) + boxed
 
 
-@wrong("exists read the wrong way round", "concept")
-def exists_inverted(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, ~exists, matched) + box_loss(boxes, targets, ~exists, matched)
+change(by_parts, "exists_inverted", "exists read the wrong way round", "concept",
+       ("labels, exists", "labels, ~exists"), ("boxes, targets, exists", "boxes, targets, ~exists"))
 
 
 @wrong("the first N_T queries are taken for the matched ones", "concept")
@@ -289,10 +278,8 @@ def in_order(logits, boxes, labels, targets, exists, matched):
     return class_loss(logits, labels, exists, order) + box_loss(boxes, targets, exists, order)
 
 
-@wrong("box pairs in order, classes by the matching", "concept")
-def boxes_in_order(logits, boxes, labels, targets, exists, matched):
-    order = torch.arange(matched.shape[1], device=matched.device).clamp(max=boxes.shape[1] - 1).expand_as(matched)
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, order)
+change(in_order, "boxes_in_order", "box pairs in order, classes by the matching", "concept",
+       ("labels, exists, order", "labels, exists, matched"))
 
 
 @wrong("matched read in the other direction: query t is given target matched[t]", "concept")
@@ -305,9 +292,8 @@ def other_direction(logits, boxes, labels, targets, exists, matched):
     return class_loss(logits, turned, exists, order) + box_loss(boxes, swapped, exists, order)
 
 
-@wrong("L1 as a mean over the four numbers", "concept")
-def l1_mean(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched, l1=1.25)
+change(by_parts, "l1_mean", "L1 as a mean over the four numbers", "concept",
+       ("boxes, targets, exists, matched", "boxes, targets, exists, matched, l1=1.25"))
 
 
 @wrong("F.l1_loss with its default mean over all numbers, zero where there is none", "concept")
@@ -326,12 +312,8 @@ def squared(logits, boxes, labels, targets, exists, matched):
     return class_loss(logits, labels, exists, matched) + (5 * (p - t).pow(2).sum() + 2 * giou) / n
 
 
-@wrong("Euclidean distances", "concept")
-def euclidean(logits, boxes, labels, targets, exists, matched):
-    p, t = pairs(boxes, targets, exists, matched)
-    n = max(1, len(p))
-    giou = (1 - paired_giou(to_corners(p), to_corners(t))).sum()
-    return class_loss(logits, labels, exists, matched) + (5 * (p - t).norm(dim=-1).sum() + 2 * giou) / n
+change(squared, "euclidean", "Euclidean distances", "concept",
+       (".pow(2).sum()", ".norm(dim=-1).sum()"))
 
 
 @wrong("smooth L1", "concept")
@@ -359,14 +341,10 @@ def signed(logits, boxes, labels, targets, exists, matched):
     return class_loss(logits, labels, exists, matched) + terms / n
 
 
-@wrong("weights of L1 and GIoU exchanged", "concept")
-def exchanged(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched, l1=2, giou=5)
-
-
-@wrong("no factors 5 and 2", "concept")
-def no_factors(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched, l1=1, giou=1)
+change(by_parts, "exchanged", "weights of L1 and GIoU exchanged", "concept",
+       ("boxes, targets, exists, matched", "boxes, targets, exists, matched, l1=2, giou=5"))
+change(by_parts, "no_factors", "no factors 5 and 2", "concept",
+       ("boxes, targets, exists, matched", "boxes, targets, exists, matched, l1=1, giou=1"))
 
 
 @wrong("-GIoU instead of 1 - GIoU, as in the costs", "concept")
@@ -377,20 +355,10 @@ def as_in_costs(logits, boxes, labels, targets, exists, matched):
     return class_loss(logits, labels, exists, matched) + terms / n
 
 
-@wrong("+GIoU: the overlap is made small", "concept")
-def plus_giou(logits, boxes, labels, targets, exists, matched):
-    p, t = pairs(boxes, targets, exists, matched)
-    n = max(1, len(p))
-    terms = 5 * (p - t).abs().sum() + 2 * paired_giou(to_corners(p), to_corners(t)).sum()
-    return class_loss(logits, labels, exists, matched) + terms / n
-
-
-@wrong("GIoU of the boxes in centre format", "concept")
-def giou_of_centres(logits, boxes, labels, targets, exists, matched):
-    p, t = pairs(boxes, targets, exists, matched)
-    n = max(1, len(p))
-    terms = 5 * (p - t).abs().sum() + 2 * (1 - paired_giou(p, t)).sum()
-    return class_loss(logits, labels, exists, matched) + terms / n
+change(as_in_costs, "plus_giou", "+GIoU: the overlap is made small", "concept",
+       (".sum() - 2", ".sum() + 2"))
+change(as_in_costs, "giou_of_centres", "GIoU of the boxes in centre format", "concept",
+       (".sum() - 2 * paired_giou(to_corners(p), to_corners(t)).sum()", ".sum() + 2 * (1 - paired_giou(p, t)).sum()"))
 
 
 @wrong("IoU", "concept")
@@ -404,39 +372,20 @@ def only_iou(logits, boxes, labels, targets, exists, matched):
     )
 
 
-@wrong("the GIoU part is forgotten", "concept")
-def no_giou(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched, giou=0)
-
-
-@wrong("the L1 part is forgotten", "concept")
-def no_l1(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched, l1=0)
-
-
-@wrong("the class part is forgotten", "concept")
-def no_classes(logits, boxes, labels, targets, exists, matched):
-    return box_loss(boxes, targets, exists, matched)
-
-
-@wrong("all pairs of boxes instead of the diagonal", "concept")
-def all_pairs(logits, boxes, labels, targets, exists, matched):
-    p, t = pairs(boxes, targets, exists, matched)
-    n = max(1, len(p))
-    terms = 5 * (p - t).abs().sum() + 2 * (1 - pairwise_giou(to_corners(p), to_corners(t))).sum()
-    return class_loss(logits, labels, exists, matched) + terms / n
-
-
-@wrong("box terms divided by the batch size", "concept")
-def by_batch(logits, boxes, labels, targets, exists, matched):
-    n = exists.sum()
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched) * n / len(boxes)
-
-
-@wrong("box terms divided by all places", "concept")
-def by_places(logits, boxes, labels, targets, exists, matched):
-    n = exists.sum()
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched) * n / exists.numel()
+change(by_parts, "no_giou", "the GIoU part is forgotten", "concept",
+       ("boxes, targets, exists, matched", "boxes, targets, exists, matched, giou=0"))
+change(by_parts, "no_l1", "the L1 part is forgotten", "concept",
+       ("boxes, targets, exists, matched", "boxes, targets, exists, matched, l1=0"))
+change(by_parts, "no_classes", "the class part is forgotten", "concept",
+       ("class_loss(logits, labels, exists, matched) + box_loss", "box_loss"))
+change(signed, "all_pairs", "all pairs of boxes instead of the diagonal", "concept",
+       ("(p - t).sum()", "(p - t).abs().sum()"), ("paired_giou", "pairwise_giou"))
+change(by_parts, "by_batch", "box terms divided by the batch size", "concept",
+       before("return", "n = exists.sum()"),
+       ("box_loss(boxes, targets, exists, matched)", "box_loss(boxes, targets, exists, matched) * n / len(boxes)"))
+change(by_parts, "by_places", "box terms divided by all places", "concept",
+       before("return", "n = exists.sum()"),
+       ("box_loss(boxes, targets, exists, matched)", "box_loss(boxes, targets, exists, matched) * n / exists.numel()"))
 
 
 @wrong("box terms divided by the number of queries", "concept")
@@ -448,9 +397,8 @@ def by_queries(logits, boxes, labels, targets, exists, matched):
     )
 
 
-@wrong("box terms summed", "concept")
-def not_divided(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes, targets, exists, matched) * exists.sum()
+change(by_parts, "not_divided", "box terms summed", "concept",
+       ("box_loss(boxes, targets, exists, matched)", "box_loss(boxes, targets, exists, matched) * exists.sum()"))
 
 
 @wrong("0/0 where the batch has no target", "edge")
@@ -479,9 +427,8 @@ def unmatched_are_zero(logits, boxes, labels, targets, exists, matched):
     return ce + box_loss(boxes, targets, exists, matched)
 
 
-@wrong("probabilities handed to cross_entropy", "concept")
-def softmax_twice(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits.softmax(-1), labels, exists, matched) + box_loss(boxes, targets, exists, matched)
+change(by_parts, "softmax_twice", "probabilities handed to cross_entropy", "concept",
+       ("logits, labels", "logits.softmax(-1), labels"))
 
 
 @wrong("minus the probability instead of minus its log, as in the costs", "concept")
@@ -498,21 +445,12 @@ def softmax_over_queries(logits, boxes, labels, targets, exists, matched):
     return F.nll_loss(logp, wanted.flatten(), class_weights(logits)) + box_loss(boxes, targets, exists, matched)
 
 
-@wrong("log of a softmax that is 0 for large logits", "numerics")
-def log_of_softmax(logits, boxes, labels, targets, exists, matched):
-    wanted = class_targets(logits, labels, exists, matched)
-    ce = F.nll_loss(logits.softmax(-1).log().flatten(0, 1), wanted.flatten(), class_weights(logits))
-    return ce + box_loss(boxes, targets, exists, matched)
-
-
-@wrong("log2", "concept")
-def in_bits(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) / math.log(2) + box_loss(boxes, targets, exists, matched)
-
-
-@wrong("the boxes detached", "gradient")
-def detached(logits, boxes, labels, targets, exists, matched):
-    return class_loss(logits, labels, exists, matched) + box_loss(boxes.detach(), targets, exists, matched)
+change(probabilities, "log_of_softmax", "log of a softmax that is 0 for large logits", "numerics",
+       (".flatten(0, 1)", ".log().flatten(0, 1)"))
+change(by_parts, "in_bits", "log2", "concept",
+       ("class_loss(logits, labels, exists, matched)", "class_loss(logits, labels, exists, matched) / math.log(2)"))
+change(by_parts, "detached", "the boxes detached", "gradient",
+       ("boxes, targets", "boxes.detach(), targets"))
 
 
 @wrong("a Python number", "gradient")
@@ -564,9 +502,5 @@ def weight_on_cpu(logits, boxes, labels, targets, exists, matched):
     return F.cross_entropy(logits.transpose(1, 2), wanted, weight) + box_loss(boxes, targets, exists, matched)
 
 
-@wrong("weights of float32 whatever the logits are", "process")
-def weight_in_float32(logits, boxes, labels, targets, exists, matched):
-    weight = torch.ones(logits.shape[-1], device=logits.device)
-    weight[-1] = 0.1
-    wanted = class_targets(logits, labels, exists, matched)
-    return F.cross_entropy(logits.transpose(1, 2), wanted, weight) + box_loss(boxes, targets, exists, matched)
+change(weight_on_cpu, "weight_in_float32", "weights of float32 whatever the logits are", "process",
+       ("dtype", "device", 2))

@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 def _cut(region, M):
@@ -165,13 +165,17 @@ def four_patterns(rows, columns, M, shift):
     return torch.stack(windows)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(rows, columns, M, shift):
+    row, column = _wrapped(rows, columns, shift)
+    return _pairs(2 * row.int() + column.int(), M)
+
+
 # -------------------------------------------------------------------------------------------------------------- concept
 
 
-@wrong("inverted: True stands where two positions must not attend to each other", kind="concept")
-def inverted(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return ~_pairs(2 * row.int() + column.int(), M)
+change(_plain, "inverted", "inverted: True stands where two positions must not attend to each other", "concept",
+       ("_pairs", "~_pairs"))
 
 
 @wrong("two positions may attend if they agree in their rows or in their columns, instead of in both", kind="concept")
@@ -180,56 +184,29 @@ def or_instead_of_and(rows, columns, M, shift):
     return _pairs(row.expand(rows, columns), M) | _pairs(column.expand(rows, columns), M)
 
 
-@wrong("only wrapped rows are kept apart, the columns are not looked at", kind="concept")
-def rows_only(rows, columns, M, shift):
-    row, _ = _wrapped(rows, columns, shift)
-    return _pairs(row.expand(rows, columns), M)
-
-
-@wrong("only wrapped columns are kept apart, the rows are not looked at", kind="concept")
-def columns_only(rows, columns, M, shift):
-    _, column = _wrapped(rows, columns, shift)
-    return _pairs(column.expand(rows, columns), M)
-
-
-@wrong("wrapped rows and wrapped columns are both marked by adding 1, so that positions with only the one and with "
-       "only the other cannot be told apart", kind="concept")
-def marks_confused(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(row.int() + column.int(), M)
-
-
-@wrong("a position counts as wrapped if its row or its column was wrapped: only two regions, not four", kind="concept")
-def two_regions(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(row | column, M)
-
-
-@wrong("a position counts as wrapped only if both its row and its column were wrapped", kind="concept")
-def wrapped_in_both(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(row & column, M)
-
-
-@wrong("the regions are row xor column: positions wrapped in both directions count as those wrapped in neither, and "
-       "those wrapped in rows as those wrapped in columns", kind="concept")
-def regions_by_xor(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(row ^ column, M)
-
-
-@wrong("the regions are row minus column: positions wrapped in both directions count as those wrapped in neither",
-       kind="concept")
-def regions_by_difference(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(row.int() - column.int(), M)
-
-
-@wrong("the first `shift` rows and columns of the moved grid are taken for wrapped, as if it had been moved down "
-       "and right", kind="concept")
-def wrapped_at_the_top(rows, columns, M, shift):
-    row, column = torch.arange(rows)[:, None] < shift, torch.arange(columns)[None, :] < shift
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "rows_only", "only wrapped rows are kept apart, the columns are not looked at", "concept",
+       ("row, column", "row, _"), ("2 * row.int() + column.int()", "row.expand(rows, columns)"))
+change(_plain, "columns_only", "only wrapped columns are kept apart, the rows are not looked at", "concept",
+       ("row, column", "_, column"), ("2 * row.int() + column.int()", "column.expand(rows, columns)"))
+change(_plain, "marks_confused", "wrapped rows and wrapped columns are both marked by adding 1, so that positions with "
+       "only the one and with only the other cannot be told apart", "concept",
+       ("2 * row.int()", "row.int()"))
+change(_plain, "two_regions",
+       "a position counts as wrapped if its row or its column was wrapped: only two regions, not four", "concept",
+       ("2 * row.int() + column.int()", "row | column"))
+change(_plain, "wrapped_in_both",
+       "a position counts as wrapped only if both its row and its column were wrapped", "concept",
+       ("2 * row.int() + column.int()", "row & column"))
+change(_plain, "regions_by_xor", "the regions are row xor column: positions wrapped in both directions count as those "
+       "wrapped in neither, and those wrapped in rows as those wrapped in columns", "concept",
+       ("2 * row.int() + column.int()", "row ^ column"))
+change(_plain, "regions_by_difference", "the regions are row minus column: positions wrapped in both directions count "
+       "as those wrapped in neither", "concept",
+       ("2 * row.int() + column.int()", "row.int() - column.int()"))
+change(_plain, "wrapped_at_the_top", "the first `shift` rows and columns of the moved grid are taken for wrapped, as "
+       "if it had been moved down and right", "concept",
+       ("_wrapped(rows, columns, shift)",
+        "torch.arange(rows)[:, None] < shift, torch.arange(columns)[None, :] < shift"))
 
 
 @wrong("off by one: > instead of >=, so that one row and one column too few count as wrapped", kind="concept")
@@ -252,11 +229,9 @@ def the_other_part(rows, columns, M, shift):
     return _pairs(2 * row.int() + column.int(), M) if shift else _pairs(torch.zeros(rows, columns), M)
 
 
-@wrong("the whole last window counts as wrapped in each direction, so that within a window all positions agree and "
-       "all is True", kind="concept")
-def whole_window_wrapped(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, M)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "whole_window_wrapped", "the whole last window counts as wrapped in each direction, so that within a "
+       "window all positions agree and all is True", "concept",
+       ("columns, shift", "columns, M"))
 
 
 @wrong("the marked table of the image is rolled in the wrong direction", kind="concept")
@@ -267,25 +242,15 @@ def rolled_the_other_way(rows, columns, M, shift):
     return _pairs(grid.roll((shift, shift), dims=(0, 1)), M)
 
 
-@wrong("the table is rolled by shift along the rows only, so that the wrapped columns stay marked at the left",
-       kind="concept")
-def rolled_along_one_axis(rows, columns, M, shift):
-    grid = torch.zeros(rows, columns, dtype=torch.int64)
-    grid[:shift] += 1
-    grid[:, :shift] += 2
-    return _pairs(grid.roll(-shift, dims=0), M)
-
-
-@wrong("a causal mask is laid on top: no position attends to a later one of its window", kind="concept")
-def causal_too(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M).tril()
-
-
-@wrong("no position may attend to itself", kind="concept")
-def not_to_itself(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M) & ~torch.eye(M * M, dtype=torch.bool)
+change(rolled_the_other_way, "rolled_along_one_axis", "the table is rolled by shift along the rows only, so that the "
+       "wrapped columns stay marked at the left", "concept",
+       ("(shift, shift), dims=(0, 1)", "-shift, dims=0"))
+change(_plain, "causal_too",
+       "a causal mask is laid on top: no position attends to a later one of its window", "concept",
+       ("return _pairs(2 * row.int() + column.int(), M)", "return _pairs(2 * row.int() + column.int(), M).tril()"))
+change(_plain, "not_to_itself", "no position may attend to itself", "concept",
+       ("return _pairs(2 * row.int() + column.int(), M)",
+        "return _pairs(2 * row.int() + column.int(), M) & ~torch.eye(M * M, dtype=torch.bool)"))
 
 
 @wrong("one-sided: positions of a lower region may attend to those of higher ones as well", kind="concept")
@@ -304,13 +269,12 @@ def unwrapped_see_nothing(rows, columns, M, shift):
     return mask if shift else torch.ones_like(mask)
 
 
-@wrong("only the last window, at the lower right, is masked; the other windows at the bottom and at the right are "
-       "all True", kind="concept")
-def only_the_corner(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    mask = _pairs(2 * row.int() + column.int(), M)
-    mask[:-1] = True
-    return mask
+change(_plain, "only_the_corner", "only the last window, at the lower right, is masked; the other windows at the "
+       "bottom and at the right are all True", "concept",
+       ("return _pairs(2 * row.int() + column.int(), M)", """
+        mask = _pairs(2 * row.int() + column.int(), M)
+        mask[:-1] = True
+        return mask"""))
 
 
 @wrong("every window gets the mask of the window at the lower right", kind="concept")
@@ -319,17 +283,11 @@ def the_corner_everywhere(rows, columns, M, shift):
     return _pairs(2 * row.int() + column.int(), M).repeat(rows // M * (columns // M), 1, 1)
 
 
-@wrong("only the last shift // 2 rows and columns count as wrapped, instead of the last shift",
-       kind="concept")
-def half_the_shift(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift // 2)
-    return _pairs(2 * row.int() + column.int(), M)
-
-
-@wrong("the shift is always taken to be M // 2, whatever is given", kind="concept")
-def always_half_a_window(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, M // 2)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "half_the_shift",
+       "only the last shift // 2 rows and columns count as wrapped, instead of the last shift", "concept",
+       ("columns, shift", "columns, shift // 2"))
+change(_plain, "always_half_a_window", "the shift is always taken to be M // 2, whatever is given", "concept",
+       ("columns, shift", "columns, M // 2"))
 
 
 # --------------------------------------------------------------------------------------------------------- two mistakes
@@ -342,11 +300,9 @@ def inverted_rows_only(rows, columns, M, shift):
     return windows[:, :, None] != windows[:, None, :]
 
 
-@wrong("two mistakes: one row and one column too few count as wrapped, and the marks of rows and columns are confused",
-       kind="concept")
-def too_few_and_confused(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, max(shift - 1, 0))
-    return _pairs(row.int() + column.int(), M)
+change(_plain, "too_few_and_confused", "two mistakes: one row and one column too few count as wrapped, and the marks "
+       "of rows and columns are confused", "concept",
+       ("columns, shift", "columns, max(shift - 1, 0)"), ("2 * row.int()", "row.int()"))
 
 
 @wrong("two mistakes: the table is rolled in the wrong direction, and the windows are counted column by column",
@@ -379,18 +335,12 @@ def windows_by_columns(rows, columns, M, shift):
     return windows[:, :, None] == windows[:, None, :]
 
 
-@wrong("the positions inside a window are counted column by column instead of row by row", kind="shape")
-def positions_by_columns(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    region = 2 * row.int() + column.int()
-    windows = region.reshape(rows // M, M, columns // M, M).permute(0, 2, 3, 1).reshape(-1, M * M)
-    return windows[:, :, None] == windows[:, None, :]
-
-
-@wrong("windows and positions are both counted column by column, which is right only for a square grid", kind="shape")
-def everything_by_columns(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs((2 * row.int() + column.int()).T, M)
+change(windows_by_columns, "positions_by_columns",
+       "the positions inside a window are counted column by column instead of row by row", "shape",
+       ("2, 0, 1, 3", "0, 2, 3, 1"))
+change(_plain, "everything_by_columns",
+       "windows and positions are both counted column by column, which is right only for a square grid", "shape",
+       ("2 * row.int() + column.int()", "(2 * row.int() + column.int()).T"))
 
 
 @wrong("the table is reshaped into windows without bringing the axes of the windows together, which cuts out "
@@ -410,18 +360,11 @@ def window_counts_swapped(rows, columns, M, shift):
     return windows[:, :, None] == windows[:, None, :]
 
 
-@wrong("columns are compared with the limit of the rows, rows − shift, which is right only for a square grid",
-       kind="shape")
-def limit_of_the_rows(rows, columns, M, shift):
-    row = torch.arange(rows)[:, None] >= rows - shift
-    column = torch.arange(columns)[None, :] >= rows - shift
-    return _pairs(2 * row.int() + column.int(), M)
-
-
-@wrong("the grid is assumed to be square: the number of columns is not used", kind="shape")
-def square_assumed(rows, columns, M, shift):
-    row, column = _wrapped(rows, rows, shift)
-    return _pairs(2 * row.int() + column.int(), M)
+change(one_too_few, "limit_of_the_rows",
+       "columns are compared with the limit of the rows, rows − shift, which is right only for a square grid", "shape",
+       ("> rows", ">= rows"), ("> columns", ">= rows"))
+change(_plain, "square_assumed", "the grid is assumed to be square: the number of columns is not used", "shape",
+       ("columns, shift", "rows, shift"))
 
 
 @wrong("the windows keep two axes: [rows/M, columns/M, M*M, M*M] instead of [W, M*M, M*M]", kind="shape")
@@ -436,11 +379,10 @@ def axis_for_the_heads(rows, columns, M, shift):
     return _pairs(2 * row.int() + column.int(), M).unsqueeze(1)
 
 
-@wrong("the mask is one table over all positions of the grid, [rows*columns, rows*columns], instead of one for each "
-       "window", kind="shape")
-def one_large_table(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return torch.block_diag(*_pairs(2 * row.int() + column.int(), M).int()).bool()
+change(_plain, "one_large_table", "the mask is one table over all positions of the grid, [rows*columns, rows*columns], "
+       "instead of one for each window", "shape",
+       ("return _pairs(2 * row.int() + column.int(), M)",
+        "return torch.block_diag(*_pairs(2 * row.int() + column.int(), M).int()).bool()"))
 
 
 # -------------------------------------------------------------------------------------------------------------- layout
@@ -455,20 +397,16 @@ def view_after_permute(rows, columns, M, shift):
     return windows[:, :, None] == windows[:, None, :]
 
 
-@wrong("squeeze() without an axis on the result: axes disappear with a single window or with windows of one patch",
-       kind="layout")
-def squeezed(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M).squeeze()
+change(_plain, "squeezed", "squeeze() without an axis on the result: axes disappear with a single window or with "
+       "windows of one patch", "layout",
+       ("return _pairs(2 * row.int() + column.int(), M)", "return _pairs(2 * row.int() + column.int(), M).squeeze()"))
 
 
 # ------------------------------------------------------------------------------------------------------------ interface
 
 
-@wrong("the mask is of float32, 1 and 0, instead of bool", kind="interface")
-def ones_and_zeros(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M).float()
+change(_plain, "ones_and_zeros", "the mask is of float32, 1 and 0, instead of bool", "interface",
+       ("return _pairs(2 * row.int() + column.int(), M)", "return _pairs(2 * row.int() + column.int(), M).float()"))
 
 
 @wrong("an additive mask of 0 and −inf is returned instead of bool", kind="interface")
@@ -478,51 +416,28 @@ def additive(rows, columns, M, shift):
     return torch.zeros(allowed.shape).masked_fill(~allowed, float("-inf"))
 
 
-@wrong("the mask is of uint8 instead of bool", kind="interface")
-def bytes_instead_of_bool(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M).to(torch.uint8)
-
-
-@wrong("with shift 0 the mask is of float32 instead of bool, since torch.ones is used without a type", kind="interface")
-def float_without_shift(rows, columns, M, shift):
-    if shift == 0:
-        return torch.ones(rows // M * (columns // M), M * M, M * M)
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
-
-
-@wrong("with shift 0 None is returned instead of a mask", kind="interface")
-def none_without_shift(rows, columns, M, shift):
-    if not shift:
-        return None
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
-
-
-@wrong("a list of one mask for each window is returned instead of one tensor", kind="interface")
-def list_of_masks(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return list(_pairs(2 * row.int() + column.int(), M))
-
-
-@wrong("the mask comes back with the table of regions, as a tuple", kind="interface")
-def with_the_regions(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    region = 2 * row.int() + column.int()
-    return _pairs(region, M), region
-
-
-@wrong("the arguments M and shift can be given by name only", kind="interface")
-def sizes_by_name_only(rows, columns, *, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
-
-
-@wrong("all arguments can be given by position only", kind="interface")
-def by_position_only(rows, columns, M, shift, /):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "bytes_instead_of_bool", "the mask is of uint8 instead of bool", "interface",
+       ("return _pairs(2 * row.int() + column.int(), M)",
+        "return _pairs(2 * row.int() + column.int(), M).to(torch.uint8)"))
+change(_plain, "float_without_shift",
+       "with shift 0 the mask is of float32 instead of bool, since torch.ones is used without a type", "interface",
+       before("row, column =", """
+        if shift == 0:
+            return torch.ones(rows // M * (columns // M), M * M, M * M)"""))
+change(_plain, "none_without_shift", "with shift 0 None is returned instead of a mask", "interface",
+       before("row, column =", """
+        if not shift:
+            return None"""))
+change(_plain, "list_of_masks", "a list of one mask for each window is returned instead of one tensor", "interface",
+       ("return _pairs(2 * row.int() + column.int(), M)", "return list(_pairs(2 * row.int() + column.int(), M))"))
+change(_plain, "with_the_regions", "the mask comes back with the table of regions, as a tuple", "interface",
+       ("return _pairs(2 * row.int() + column.int(), M)", """
+        region = 2 * row.int() + column.int()
+        return _pairs(region, M), region"""))
+change(_plain, "sizes_by_name_only", "the arguments M and shift can be given by name only", "interface",
+       ("M, shift", "*, M, shift"))
+change(_plain, "by_position_only", "all arguments can be given by position only", "interface",
+       ("M, shift", "M, shift, /"))
 
 
 @right("the arguments are called window and offset instead of M and shift")
@@ -531,10 +446,8 @@ def other_names(rows, columns, window, offset):
     return _pairs(2 * row.int() + column.int(), window)
 
 
-@wrong("the arguments rows and columns stand in the opposite order", kind="interface")
-def columns_first(columns, rows, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "columns_first", "the arguments rows and columns stand in the opposite order", "interface",
+       ("rows, columns, M", "columns, rows, M"))
 
 
 _masks = {}
@@ -552,21 +465,17 @@ def kept_without_the_shift(rows, columns, M, shift):
 _layer = [0]
 
 
-@wrong("every second call gives a mask that is all True, as if it were for a layer without a shift", kind="interface")
-def every_second_layer(rows, columns, M, shift):
-    _layer[0] += 1
-    row, column = _wrapped(rows, columns, shift if _layer[0] % 2 else 0)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "every_second_layer",
+       "every second call gives a mask that is all True, as if it were for a layer without a shift", "interface",
+       before("row, column =", "_layer[0] += 1"), ("columns, shift", "columns, shift if _layer[0] % 2 else 0"))
 
 
 # ----------------------------------------------------------------------------------------------------------------- edge
 
 
-@wrong("where the grid is a single window high or wide nothing counts as wrapped, in neither direction, as in "
-       "Swin's own code", kind="edge")
-def no_shift_for_one_window(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, 0 if min(rows, columns) <= M else shift)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "no_shift_for_one_window", "where the grid is a single window high or wide nothing counts as wrapped, "
+       "in neither direction, as in Swin's own code", "edge",
+       ("columns, shift", "columns, 0 if min(rows, columns) <= M else shift"))
 
 
 @wrong("in a direction in which the grid is a single window nothing counts as wrapped (the other direction is right)",
@@ -587,10 +496,8 @@ def near_in_the_image(rows, columns, M, shift):
     return near & ((b[:, :, None] - b[:, None, :]).abs() < M)
 
 
-@wrong("shift 0 is taken for 'not given' and replaced by M // 2", kind="edge")
-def zero_as_default(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift or M // 2)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "zero_as_default", "shift 0 is taken for 'not given' and replaced by M // 2", "edge",
+       ("columns, shift", "columns, shift or M // 2"))
 
 
 @wrong("the slice [-shift:] is the whole axis with shift 0, so that the table becomes twice as high and wide, and "
@@ -602,20 +509,16 @@ def parts_put_together(rows, columns, M, shift):
     return _pairs(region, M)
 
 
-@wrong("with windows of a single patch an empty mask is returned, since nothing could be shifted there", kind="edge")
-def empty_for_one_patch(rows, columns, M, shift):
-    if M == 1:
-        return torch.ones(0, 1, 1, dtype=torch.bool)
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
-
-
-@wrong("in a grid that is a single window the whole mask is only the diagonal", kind="edge")
-def diagonal_for_one_window(rows, columns, M, shift):
-    if rows == columns == M and shift > 0:
-        return torch.eye(M * M, dtype=torch.bool)[None]
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)
+change(_plain, "empty_for_one_patch",
+       "with windows of a single patch an empty mask is returned, since nothing could be shifted there", "edge",
+       before("row, column =", """
+        if M == 1:
+            return torch.ones(0, 1, 1, dtype=torch.bool)"""))
+change(_plain, "diagonal_for_one_window",
+       "in a grid that is a single window the whole mask is only the diagonal", "edge",
+       before("row, column =", """
+        if rows == columns == M and shift > 0:
+            return torch.eye(M * M, dtype=torch.bool)[None]"""))
 
 
 @wrong("the rows and columns are numbered in bfloat16, which holds no odd numbers beyond 256: the limit is "
@@ -634,10 +537,8 @@ def numbered_in_int8(rows, columns, M, shift):
     return _pairs(2 * row.int() + column.int(), M)
 
 
-@wrong("only the first 64 windows are returned; those beyond are missing", kind="shape")
-def sixty_four_windows(rows, columns, M, shift):
-    row, column = _wrapped(rows, columns, shift)
-    return _pairs(2 * row.int() + column.int(), M)[:64]
+change(_plain, "sixty_four_windows", "only the first 64 windows are returned; those beyond are missing", "shape",
+       ("return _pairs(2 * row.int() + column.int(), M)", "return _pairs(2 * row.int() + column.int(), M)[:64]"))
 
 
 @wrong("the regions are compared with a tolerance of 0.01 after division by the number of positions, so that in large "

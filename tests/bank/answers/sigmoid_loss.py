@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -102,97 +102,48 @@ def _signs(scores):
     return 2 * torch.eye(len(scores), dtype=scores.dtype, device=scores.device) - 1
 
 
-@wrong("the mean over all N² pairs, not the sum divided by N", kind="concept")
-def mean_over_pairs(images, texts, temperature, bias):
+# Right, and not registered: answers below are changes of it.
+def _plain(images, texts, temperature, bias):
     scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).mean()
-
-
-@wrong("the sum over all pairs, not divided by N", kind="concept")
-def sum_over_pairs(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum()
-
-
-@wrong("dot products in place of cosines: lengths are not divided out", kind="concept")
-def dot_products(images, texts, temperature, bias):
-    scores = images @ texts.T / temperature + bias
     return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
 
 
-@wrong("only the texts are divided by their lengths", kind="concept")
-def only_texts_normalized(images, texts, temperature, bias):
-    scores = images @ F.normalize(texts, dim=-1).T / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("cosines are multiplied by the temperature, not divided", kind="concept")
-def times_temperature(images, texts, temperature, bias):
-    scores = _cosines(images, texts) * temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the temperature is taken for a logarithm: cosines times exp(τ), as SigLIP's t'", kind="concept")
-def exponential_of_temperature(images, texts, temperature, bias):
-    scale = torch.tensor(temperature, device=images.device).exp().to(images.dtype)
-    scores = _cosines(images, texts) * scale + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the bias is divided by the temperature too", kind="concept")
-def bias_divided(images, texts, temperature, bias):
-    scores = (_cosines(images, texts) + bias) / temperature
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the bias is subtracted", kind="concept")
-def bias_subtracted(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature - bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the bias is not used", kind="concept")
-def no_bias(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the bias is added after the sign: z cos / τ + bias", kind="concept")
-def bias_after_the_sign(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature
-    return -F.logsigmoid(_signs(scores) * scores + bias).sum() / len(scores)
-
-
-@wrong("z is 0 off the diagonal and not -1, so that wrong pairs all count log 2", kind="concept")
-def zeros_off_the_diagonal(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    z = torch.eye(len(scores), dtype=scores.dtype, device=scores.device)
-    return -F.logsigmoid(z * scores).sum() / len(scores)
-
-
-@wrong("signs are swapped: right pairs count as wrong ones", kind="concept")
-def signs_swapped(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(-_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("all signs are +1: every pair is asked to belong together", kind="concept")
-def all_belong_together(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(scores).sum() / len(scores)
-
-
-@wrong("only the right pairs on the diagonal count", kind="concept")
-def right_pairs_only(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(scores.diagonal()).mean()
-
-
-@wrong("only the wrong pairs off the diagonal count", kind="concept")
-def wrong_pairs_only(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)
-    return -F.logsigmoid(-scores).masked_fill(own, 0).sum() / len(scores)
+change(_plain, "mean_over_pairs", "the mean over all N² pairs, not the sum divided by N", "concept",
+       (".sum() / len(scores)", ".mean()"))
+change(_plain, "sum_over_pairs", "the sum over all pairs, not divided by N", "concept",
+       (".sum() / len(scores)", ".sum()"))
+change(_plain, "dot_products", "dot products in place of cosines: lengths are not divided out", "concept",
+       ("_cosines(images, texts)", "images @ texts.T"))
+change(_plain, "only_texts_normalized", "only the texts are divided by their lengths", "concept",
+       ("_cosines(images, texts)", "images @ F.normalize(texts, dim=-1).T"))
+change(_plain, "times_temperature", "cosines are multiplied by the temperature, not divided", "concept",
+       ("/ temperature", "* temperature"))
+change(_plain, "exponential_of_temperature",
+       "the temperature is taken for a logarithm: cosines times exp(τ), as SigLIP's t'", "concept",
+       before("scores =", "scale = torch.tensor(temperature, device=images.device).exp().to(images.dtype)"),
+       ("/ temperature", "* scale"))
+change(_plain, "bias_divided", "the bias is divided by the temperature too", "concept",
+       ("scores = _cosines(images, texts) / temperature + bias",
+        "scores = (_cosines(images, texts) + bias) / temperature"))
+change(_plain, "bias_subtracted", "the bias is subtracted", "concept",
+       ("+ bias", "- bias"))
+change(_plain, "no_bias", "the bias is not used", "concept",
+       ("/ temperature + bias", "/ temperature"))
+change(_plain, "bias_after_the_sign", "the bias is added after the sign: z cos / τ + bias", "concept",
+       ("/ temperature + bias", "/ temperature"), ("_signs(scores) * scores", "_signs(scores) * scores + bias"))
+change(_plain, "zeros_off_the_diagonal",
+       "z is 0 off the diagonal and not -1, so that wrong pairs all count log 2", "concept",
+       before("return", "z = torch.eye(len(scores), dtype=scores.dtype, device=scores.device)"),
+       ("_signs(scores)", "z"))
+change(_plain, "signs_swapped", "signs are swapped: right pairs count as wrong ones", "concept",
+       ("_signs(scores) * scores", "-_signs(scores) * scores"))
+change(_plain, "all_belong_together", "all signs are +1: every pair is asked to belong together", "concept",
+       ("_signs(scores) * scores", "scores"))
+change(_plain, "right_pairs_only", "only the right pairs on the diagonal count", "concept",
+       (".logsigmoid(_signs(scores) * scores).sum() / len(scores)", ".logsigmoid(scores.diagonal()).mean()"))
+change(_plain, "wrong_pairs_only", "only the wrong pairs off the diagonal count", "concept",
+       before("return", "own = torch.eye(len(scores), dtype=torch.bool, device=scores.device)"),
+       (".logsigmoid(_signs(scores) * scores).sum()", ".logsigmoid(-scores).masked_fill(own, 0).sum()"))
 
 
 @wrong("the wrong pairs count as the mean over N - 1, to balance them with the right ones", kind="concept")
@@ -211,22 +162,12 @@ def hardest_only(images, texts, temperature, bias):
     return -(logs.diagonal() + logs.masked_fill(own, 0).amin(1)).mean()
 
 
-@wrong("the minus in front is missing: the better the pairs, the larger the number", kind="concept")
-def no_minus(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the sigmoids themselves are summed, without the logarithm", kind="concept")
-def no_logarithm(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -torch.sigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("a hinge, max(0, 1 - z score), in place of the logarithm of the sigmoid", kind="concept")
-def hinge(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return F.relu(1 - _signs(scores) * scores).sum() / len(scores)
+change(_plain, "no_minus", "the minus in front is missing: the better the pairs, the larger the number", "concept",
+       ("return -F.logsigmoid", "return F.logsigmoid"))
+change(_plain, "no_logarithm", "the sigmoids themselves are summed, without the logarithm", "concept",
+       ("F.logsigmoid", "torch.sigmoid"))
+change(_plain, "hinge", "a hinge, max(0, 1 - z score), in place of the logarithm of the sigmoid", "concept",
+       ("return -F.logsigmoid(_signs(scores) * scores).sum", "return F.relu(1 - _signs(scores) * scores).sum"))
 
 
 @wrong("CLIP's loss: a softmax over the texts and one over the pictures", kind="concept")
@@ -244,43 +185,25 @@ def both_directions(images, texts, temperature, bias):
     return one + other
 
 
-@wrong("each unordered pair counts once: only the upper triangle is summed", kind="concept")
-def upper_triangle(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).triu().sum() / len(scores)
-
-
-@wrong("pictures are compared with pictures (the texts add 0)", kind="concept")
-def pictures_with_pictures(images, texts, temperature, bias):
-    scores = _cosines(images, images) / temperature + bias + 0 * texts.sum()
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
+change(_plain, "upper_triangle", "each unordered pair counts once: only the upper triangle is summed", "concept",
+       (".sum()", ".triu().sum()"))
+change(_plain, "pictures_with_pictures", "pictures are compared with pictures (the texts add 0)", "concept",
+       ("_cosines(images, texts) / temperature + bias",
+        "_cosines(images, images) / temperature + bias + 0 * texts.sum()"))
 
 
 # ---------------------------------------------------------------- wrong: shapes and layouts
 
 
-@wrong("vectors are normalized over the batch (dim 0), not over their entries", kind="shape")
-def normalized_over_the_batch(images, texts, temperature, bias):
-    scores = F.normalize(images, dim=0) @ F.normalize(texts, dim=0).T / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the sum is divided by the number of entries D, not by N", kind="shape")
-def divided_by_d(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / images.shape[1]
-
-
-@wrong("one loss for each picture comes back, [N], not their mean", kind="shape")
-def one_for_each_picture(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum(1)
-
-
-@wrong("the loss has the shape [1]", kind="shape")
-def one_entry(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum().reshape(1) / len(scores)
+change(_plain, "normalized_over_the_batch",
+       "vectors are normalized over the batch (dim 0), not over their entries", "shape",
+       ("_cosines(images, texts)", "F.normalize(images, dim=0) @ F.normalize(texts, dim=0).T"))
+change(_plain, "divided_by_d", "the sum is divided by the number of entries D, not by N", "shape",
+       ("len(scores)", "images.shape[1]"))
+change(_plain, "one_for_each_picture", "one loss for each picture comes back, [N], not their mean", "shape",
+       (".sum() / len(scores)", ".sum(1)"))
+change(_plain, "one_entry", "the loss has the shape [1]", "shape",
+       (".sum()", ".sum().reshape(1)"))
 
 
 @wrong("the texts are turned by reshape(D, N), which mixes their entries", kind="layout")
@@ -298,21 +221,19 @@ def by_view(images, texts, temperature, bias):
     return -F.logsigmoid(_signs(scores) * scores).sum() / N
 
 
-@wrong("a batch of one pair counts 0, as if without wrong pairs there were no question", kind="edge")
-def one_pair_is_nothing(images, texts, temperature, bias):
-    if len(images) == 1:
-        return 0 * (images.sum() + texts.sum())
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
+change(_plain, "one_pair_is_nothing",
+       "a batch of one pair counts 0, as if without wrong pairs there were no question", "edge",
+       before("scores =", """
+        if len(images) == 1:
+            return 0 * (images.sum() + texts.sum())"""))
 
 
 # ---------------------------------------------------------------- wrong: numerics
 
 
-@wrong("the logarithm of a sigmoid that has become 0: infinite for a bias of -200", kind="numerics")
-def log_of_sigmoid(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -torch.log(torch.sigmoid(_signs(scores) * scores)).sum() / len(scores)
+change(_plain, "log_of_sigmoid",
+       "the logarithm of a sigmoid that has become 0: infinite for a bias of -200", "numerics",
+       ("F.logsigmoid(_signs(scores) * scores).sum()", "torch.log(torch.sigmoid(_signs(scores) * scores)).sum()"))
 
 
 @wrong("1e-8 is added under the logarithm: a pair counts 18.4 at most", kind="numerics")
@@ -328,23 +249,16 @@ def held_logarithms(images, texts, temperature, bias):
     return F.binary_cross_entropy(torch.sigmoid(scores), labels, reduction="sum") / len(scores)
 
 
-@wrong("scores are held between -50 and 50", kind="numerics")
-def held_scores(images, texts, temperature, bias):
-    scores = (_cosines(images, texts) / temperature + bias).clamp(-50, 50)
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("log(1 + exp(-x)) overflows in float32 for a bias of -200", kind="numerics")
-def bare_exponential(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return torch.log(1 + torch.exp(-_signs(scores) * scores)).sum() / len(scores)
-
-
-@wrong("x - log(1 + exp(x)) is inf - inf in float32 for pairs that are clearly right", kind="numerics")
-def difference_of_infinities(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    x = _signs(scores) * scores
-    return -(x - torch.log(1 + torch.exp(x))).sum() / len(scores)
+change(_plain, "held_scores", "scores are held between -50 and 50", "numerics",
+       ("scores = _cosines(images, texts) / temperature + bias",
+        "scores = (_cosines(images, texts) / temperature + bias).clamp(-50, 50)"))
+change(_plain, "bare_exponential", "log(1 + exp(-x)) overflows in float32 for a bias of -200", "numerics",
+       ("return -F.logsigmoid(_signs(scores) * scores).sum",
+        "return torch.log(1 + torch.exp(-_signs(scores) * scores)).sum"))
+change(_plain, "difference_of_infinities",
+       "x - log(1 + exp(x)) is inf - inf in float32 for pairs that are clearly right", "numerics",
+       before("return", "x = _signs(scores) * scores"),
+       ("F.logsigmoid(_signs(scores) * scores).sum()", "(x - torch.log(1 + torch.exp(x))).sum()"))
 
 
 @wrong("wrong pairs count log(1 - sigmoid), infinite where their score is large", kind="numerics")
@@ -365,10 +279,8 @@ def added_to_lengths(images, texts, temperature, bias):
 # ---------------------------------------------------------------- wrong: gradients
 
 
-@wrong("the texts are detached: no gradient reaches them", kind="gradient")
-def texts_cut(images, texts, temperature, bias):
-    scores = _cosines(images, texts.detach()) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
+change(_plain, "texts_cut", "the texts are detached: no gradient reaches them", "gradient",
+       ("_cosines(images, texts)", "_cosines(images, texts.detach())"))
 
 
 @wrong("lengths are detached: the loss is right, the gradients lack the part of the lengths", kind="gradient")
@@ -389,28 +301,14 @@ def wrong_pairs_cut(images, texts, temperature, bias):
 # ---------------------------------------------------------------- wrong: interface, types
 
 
-@wrong("a Python number comes back, not a tensor", kind="interface")
-def a_number(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum().item() / len(scores)
-
-
-@wrong("both inputs are divided by their lengths in place", kind="interface")
-def inputs_overwritten(images, texts, temperature, bias):
-    with torch.no_grad():
-        images /= images.norm(dim=-1, keepdim=True)
-        texts /= texts.norm(dim=-1, keepdim=True)
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("everything is turned into float32, so that float64 is lost", kind="interface")
-def always_float32(images, texts, temperature, bias):
-    scores = _cosines(images.float(), texts.float()) / temperature + bias
-    return -F.logsigmoid(_signs(scores) * scores).sum() / len(scores)
-
-
-@wrong("the signs are made on the CPU, which fails on another device", kind="interface")
-def signs_on_the_cpu(images, texts, temperature, bias):
-    scores = _cosines(images, texts) / temperature + bias
-    return -F.logsigmoid((2 * torch.eye(len(scores), dtype=scores.dtype) - 1) * scores).sum() / len(scores)
+change(_plain, "a_number", "a Python number comes back, not a tensor", "interface",
+       (".sum()", ".sum().item()"))
+change(_plain, "inputs_overwritten", "both inputs are divided by their lengths in place", "interface",
+       before("scores =", """
+        with torch.no_grad():
+            images /= images.norm(dim=-1, keepdim=True)
+            texts /= texts.norm(dim=-1, keepdim=True)"""))
+change(_plain, "always_float32", "everything is turned into float32, so that float64 is lost", "interface",
+       ("_cosines(images, texts)", "_cosines(images.float(), texts.float())"))
+change(_plain, "signs_on_the_cpu", "the signs are made on the CPU, which fails on another device", "interface",
+       ("_signs(scores)", "(2 * torch.eye(len(scores), dtype=scores.dtype) - 1)"))

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -145,16 +145,16 @@ def added_on_top(logits, targets, smoothing):
     return _mean(-(q.to(logits.dtype) * logits.log_softmax(-1)).sum(-1), targets)
 
 
-@wrong("smoothing is the weight of the true word", kind="concept")
-def weights_swapped(logits, targets, smoothing):
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, targets, smoothing):
     log_p, own = _log_p(logits, targets)
-    return _mean(-smoothing * own - (1 - smoothing) * log_p.mean(-1), targets)
+    return _mean(-(1 - smoothing) * own - smoothing * log_p.mean(-1), targets)
 
 
-@wrong("the uniform part sums the log-probabilities: every word gets s", kind="concept")
-def each_gets_s(logits, targets, smoothing):
-    log_p, own = _log_p(logits, targets)
-    return _mean(-(1 - smoothing) * own - smoothing * log_p.sum(-1), targets)
+change(_plain, "weights_swapped", "smoothing is the weight of the true word", "concept",
+       ("-(1 - smoothing) * own - smoothing * log_p.mean(-1)", "-smoothing * own - (1 - smoothing) * log_p.mean(-1)"))
+change(_plain, "each_gets_s", "the uniform part sums the log-probabilities: every word gets s", "concept",
+       (".mean(-1)", ".sum(-1)"))
 
 
 @wrong("only the true word's part is kept: (1 - s) times the cross-entropy", kind="concept")
@@ -172,16 +172,10 @@ def smoothing_ignored(logits, targets, smoothing):
     return _mean(-_log_p(logits, targets)[1], targets)
 
 
-@wrong("smoothing is always 0.1", kind="interface")
-def always_a_tenth(logits, targets, smoothing):
-    log_p, own = _log_p(logits, targets)
-    return _mean(-0.9 * own - 0.1 * log_p.mean(-1), targets)
-
-
-@wrong("two tenths where one is asked for: s is doubled", kind="concept")
-def twice_the_smoothing(logits, targets, smoothing):
-    log_p, own = _log_p(logits, targets)
-    return _mean(-(1 - 2 * smoothing) * own - 2 * smoothing * log_p.mean(-1), targets)
+change(_plain, "always_a_tenth", "smoothing is always 0.1", "interface",
+       ("-(1 - smoothing) * own - smoothing * log_p.mean(-1)", "-0.9 * own - 0.1 * log_p.mean(-1)"))
+change(_plain, "twice_the_smoothing", "two tenths where one is asked for: s is doubled", "concept",
+       ("1 - smoothing", "1 - 2 * smoothing"), ("smoothing * log_p.mean(-1)", "2 * smoothing * log_p.mean(-1)"))
 
 
 @wrong("the uniform part is weighted with s/2 (half for the word before, half after: a misread kernel)", kind="concept")
@@ -203,11 +197,9 @@ def as_a_temperature(logits, targets, smoothing):
     return _mean(-_log_p(logits * (1 - smoothing), targets)[1], targets)
 
 
-@wrong("the entropy of the predictions as a bonus (confidence penalty) in place of the uniform part", kind="concept")
-def confidence_penalty(logits, targets, smoothing):
-    log_p, own = _log_p(logits, targets)
-    entropy = -(log_p.exp() * log_p).sum(-1)
-    return _mean(-(1 - smoothing) * own - smoothing * entropy, targets)
+change(_plain, "confidence_penalty",
+       "the entropy of the predictions as a bonus (confidence penalty) in place of the uniform part", "concept",
+       before("return", "entropy = -(log_p.exp() * log_p).sum(-1)"), ("log_p.mean(-1)", "entropy"))
 
 
 @wrong("the two factors in the wrong direction: sum of p log q", kind="concept")
@@ -224,24 +216,13 @@ def divergence(logits, targets, smoothing):
     return F.kl_div(logits[keep].log_softmax(-1), q, reduction="batchmean")
 
 
-@wrong("kl_div with its default reduction, the mean over all numbers: divided by V, too", kind="concept")
-def divergence_divided_by_all(logits, targets, smoothing):
-    V, keep = logits.shape[-1], targets != 0
-    q = F.one_hot(targets[keep], V).to(logits.dtype) * (1 - smoothing) + smoothing / V
-    return F.kl_div(logits[keep].log_softmax(-1), q)
-
-
-@wrong("kl_div is given probabilities, not log-probabilities", kind="concept")
-def divergence_of_probabilities(logits, targets, smoothing):
-    V, keep = logits.shape[-1], targets != 0
-    q = F.one_hot(targets[keep], V).to(logits.dtype) * (1 - smoothing) + smoothing / V
-    return F.kl_div(logits[keep].softmax(-1), q, reduction="batchmean")
-
-
-@wrong("the one-hot targets are of the word after: targets shifted", kind="concept")
-def next_word(logits, targets, smoothing):
-    log_p, own = _log_p(logits, targets.roll(-1, 1))
-    return _mean(-(1 - smoothing) * own - smoothing * log_p.mean(-1), targets)
+change(divergence, "divergence_divided_by_all",
+       "kl_div with its default reduction, the mean over all numbers: divided by V, too", "concept",
+       ('q, reduction="batchmean"', "q"))
+change(divergence, "divergence_of_probabilities", "kl_div is given probabilities, not log-probabilities", "concept",
+       (".log_softmax(-1)", ".softmax(-1)"))
+change(_plain, "next_word", "the one-hot targets are of the word after: targets shifted", "concept",
+       ("_log_p(logits, targets)", "_log_p(logits, targets.roll(-1, 1))"))
 
 
 # ---------------------------------------------------------------- wrong: padding and the mean
@@ -332,23 +313,16 @@ def last_position_cut(logits, targets, smoothing):
 # ---------------------------------------------------------------- wrong: the softmax
 
 
-@wrong("the softmax runs over the positions", kind="concept")
-def over_positions(logits, targets, smoothing):
-    log_p = logits.log_softmax(1)
-    own = log_p.gather(-1, targets[..., None])[..., 0]
-    return _mean(-(1 - smoothing) * own - smoothing * log_p.mean(-1), targets)
-
-
-@wrong("no softmax: the logits are taken for log-probabilities", kind="concept")
-def raw_logits(logits, targets, smoothing):
-    own = logits.gather(-1, targets[..., None])[..., 0]
-    return _mean(-(1 - smoothing) * own - smoothing * logits.mean(-1), targets)
-
-
-@wrong("the uniform part uses the logits in place of log-probabilities", kind="concept")
-def uniform_of_logits(logits, targets, smoothing):
-    own = _log_p(logits, targets)[1]
-    return _mean(-(1 - smoothing) * own - smoothing * logits.mean(-1), targets)
+change(_plain, "over_positions", "the softmax runs over the positions", "concept",
+       ("log_p, own = _log_p(logits, targets)", """
+        log_p = logits.log_softmax(1)
+        own = log_p.gather(-1, targets[..., None])[..., 0]"""))
+change(_plain, "raw_logits", "no softmax: the logits are taken for log-probabilities", "concept",
+       ("log_p, own = _log_p(logits, targets)", "own = logits.gather(-1, targets[..., None])[..., 0]"),
+       ("log_p.mean(-1)", "logits.mean(-1)"))
+change(_plain, "uniform_of_logits", "the uniform part uses the logits in place of log-probabilities", "concept",
+       ("log_p, own = _log_p(logits, targets)", "own = _log_p(logits, targets)[1]"),
+       ("log_p.mean(-1)", "logits.mean(-1)"))
 
 
 @wrong("probabilities without a logarithm", kind="concept")
@@ -380,18 +354,14 @@ def exponential(logits, targets, smoothing):
     return _mean(_each(logits, targets, smoothing), targets).exp()
 
 
-@wrong("log of a softmax: infinite for large logits", kind="numerics")
-def log_of_softmax(logits, targets, smoothing):
-    log_p = torch.log(logits.softmax(-1))
-    own = log_p.gather(-1, targets[..., None])[..., 0]
-    return _mean(-(1 - smoothing) * own - smoothing * log_p.mean(-1), targets)
-
-
-@wrong("log of a softmax plus 1e-8: large surprises are cut off", kind="numerics")
-def log_with_eps(logits, targets, smoothing):
-    log_p = torch.log(logits.softmax(-1) + 1e-8)
-    own = log_p.gather(-1, targets[..., None])[..., 0]
-    return _mean(-(1 - smoothing) * own - smoothing * log_p.mean(-1), targets)
+change(_plain, "log_of_softmax", "log of a softmax: infinite for large logits", "numerics",
+       ("log_p, own = _log_p(logits, targets)", """
+        log_p = torch.log(logits.softmax(-1))
+        own = log_p.gather(-1, targets[..., None])[..., 0]"""))
+change(_plain, "log_with_eps", "log of a softmax plus 1e-8: large surprises are cut off", "numerics",
+       ("log_p, own = _log_p(logits, targets)", """
+        log_p = torch.log(logits.softmax(-1) + 1e-8)
+        own = log_p.gather(-1, targets[..., None])[..., 0]"""))
 
 
 @wrong("exp without the maximum taken off: overflows", kind="numerics")
@@ -434,7 +404,5 @@ def in_place(logits, targets, smoothing):
     return _mean(_each(logits, targets, smoothing), targets)
 
 
-@wrong("the log-probabilities of the uniform part are detached", kind="gradient")
-def uniform_detached(logits, targets, smoothing):
-    log_p, own = _log_p(logits, targets)
-    return _mean(-(1 - smoothing) * own - smoothing * log_p.mean(-1).detach(), targets)
+change(_plain, "uniform_detached", "the log-probabilities of the uniform part are detached", "gradient",
+       ("log_p.mean(-1)", "log_p.mean(-1).detach()"))

@@ -5,7 +5,7 @@ import math
 import torch
 import torch.nn.functional as F
 
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 
 def _directions(A):
@@ -186,25 +186,15 @@ def columns_of_vh(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong(
-    "left singular vectors are compared, which fails (or means nothing) as they have r and s entries", kind="concept"
-)
-def left_vectors(A_1, A_2):
-    P_1, P_2 = torch.linalg.svd(A_1, full_matrices=False).U, torch.linalg.svd(A_2, full_matrices=False).U
-    squares = (P_1.T @ P_2).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("the rows of A are only brought to length 1, not made orthogonal", kind="concept")
-def rows_normalised(A_1, A_2):
-    squares = (F.normalize(A_1, dim=1) @ F.normalize(A_2, dim=1).T).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("an orthogonal basis by QR in the order of the rows, not the main directions", kind="concept")
-def by_qr(A_1, A_2):
-    squares = (torch.linalg.qr(A_1.T).Q.T @ torch.linalg.qr(A_2.T).Q).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "left_vectors",
+       "left singular vectors are compared, which fails (or means nothing) as they have r and s entries", "concept",
+       ("squares = _squares(A_1, A_2)", """
+        P_1, P_2 = torch.linalg.svd(A_1, full_matrices=False).U, torch.linalg.svd(A_2, full_matrices=False).U
+        squares = (P_1.T @ P_2).square()"""))
+change(running_sums, "rows_normalised", "the rows of A are only brought to length 1, not made orthogonal", "concept",
+       ("_squares(A_1, A_2)", "(F.normalize(A_1, dim=1) @ F.normalize(A_2, dim=1).T).square()"))
+change(running_sums, "by_qr", "an orthogonal basis by QR in the order of the rows, not the main directions", "concept",
+       ("_squares(A_1, A_2)", "(torch.linalg.qr(A_1.T).Q.T @ torch.linalg.qr(A_2.T).Q).square()"))
 
 
 @wrong("the directions are weighted with their singular values", kind="concept")
@@ -216,10 +206,8 @@ def weighted(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("the directions begin with the smallest singular value", kind="concept")
-def smallest_first(A_1, A_2):
-    squares = _squares(A_1, A_2).flip(0, 1)
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "smallest_first", "the directions begin with the smallest singular value", "concept",
+       ("_squares(A_1, A_2)", "_squares(A_1, A_2).flip(0, 1)"))
 
 
 @wrong(
@@ -231,32 +219,18 @@ def ascending_eigenvectors(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("the rows' means are subtracted first, as in a principal component analysis", kind="concept")
-def centred(A_1, A_2):
-    squares = _squares(A_1 - A_1.mean(1, keepdim=True), A_2 - A_2.mean(1, keepdim=True))
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("only A_1 is decomposed; the rows of A_2 are taken with length 1 in their order", kind="concept")
-def only_one_decomposed(A_1, A_2):
-    squares = (_directions(A_1) @ F.normalize(A_2, dim=1).T).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("all D rows of the full factor are compared: the result is [D, D]", kind="shape")
-def all_rows(A_1, A_2):
-    squares = (torch.linalg.svd(A_1).Vh @ torch.linalg.svd(A_2).Vh.T).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong(
-    "rows are sorted by their lengths before an orthogonal basis is made, which gives no singular vectors",
-    kind="concept",
-)
-def sorted_rows(A_1, A_2):
-    Q_1, Q_2 = (torch.linalg.qr(A[A.abs().sum(1).argsort(descending=True)].T).Q for A in (A_1, A_2))
-    squares = (Q_1.T @ Q_2).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "centred", "the rows' means are subtracted first, as in a principal component analysis", "concept",
+       ("_squares(A_1, A_2)", "_squares(A_1 - A_1.mean(1, keepdim=True), A_2 - A_2.mean(1, keepdim=True))"))
+change(running_sums, "only_one_decomposed",
+       "only A_1 is decomposed; the rows of A_2 are taken with length 1 in their order", "concept",
+       ("_squares(A_1, A_2)", "(_directions(A_1) @ F.normalize(A_2, dim=1).T).square()"))
+change(running_sums, "all_rows", "all D rows of the full factor are compared: the result is [D, D]", "shape",
+       ("_squares(A_1, A_2)", "(torch.linalg.svd(A_1).Vh @ torch.linalg.svd(A_2).Vh.T).square()"))
+change(running_sums, "sorted_rows", "rows are sorted by their lengths before an orthogonal basis is made, which gives "
+       "no singular vectors", "concept",
+       ("squares = _squares(A_1, A_2)", """
+        Q_1, Q_2 = (torch.linalg.qr(A[A.abs().sum(1).argsort(descending=True)].T).Q for A in (A_1, A_2))
+        squares = (Q_1.T @ Q_2).square()"""))
 
 
 # ---------------------------------------------------------------- wrong: the number for i and j
@@ -270,25 +244,13 @@ def by_the_larger(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / torch.maximum(i.unsqueeze(1), j)
 
 
-@wrong("divided by i alone", kind="concept")
-def by_i_alone(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    i = torch.arange(1, len(squares) + 1, device=squares.device)
-    return squares.cumsum(0).cumsum(1) / i.unsqueeze(1)
-
-
-@wrong("divided by i*j: the mean of the squares", kind="concept")
-def mean_of_squares(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    r, s = squares.shape
-    i, j = torch.arange(1, r + 1, device=squares.device), torch.arange(1, s + 1, device=squares.device)
-    return squares.cumsum(0).cumsum(1) / torch.outer(i, j)
-
-
-@wrong("divided by min(r, s) everywhere", kind="concept")
-def by_the_lower_rank(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(0).cumsum(1) / min(squares.shape)
+change(running_sums, "by_i_alone", "divided by i alone", "concept",
+       before("return", "i = torch.arange(1, len(squares) + 1, device=squares.device)"),
+       ("_least(squares)", "i.unsqueeze(1)"))
+change(by_the_larger, "mean_of_squares", "divided by i*j: the mean of the squares", "concept",
+       (".maximum(i.unsqueeze(1), j)", ".outer(i, j)"))
+change(running_sums, "by_the_lower_rank", "divided by min(r, s) everywhere", "concept",
+       ("_least(squares)", "min(squares.shape)"))
 
 
 @wrong("not divided at all", kind="concept")
@@ -296,10 +258,8 @@ def not_divided(A_1, A_2):
     return _squares(A_1, A_2).cumsum(0).cumsum(1)
 
 
-@wrong("the norm is not squared", kind="concept")
-def norm_not_squared(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(0).cumsum(1).sqrt() / _least(squares)
+change(running_sums, "norm_not_squared", "the norm is not squared", "concept",
+       (".cumsum(1)", ".cumsum(1).sqrt()"))
 
 
 @wrong("the quotient is under the root, too: the root of φ", kind="concept")
@@ -336,10 +296,9 @@ def diagonal_only(A_1, A_2):
     return (squares * same).cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("a running sum along j alone: φ of the i-th direction, not of the first i", kind="concept")
-def sum_along_one_axis(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(1) / _least(squares)
+change(running_sums, "sum_along_one_axis",
+       "a running sum along j alone: φ of the i-th direction, not of the first i", "concept",
+       (".cumsum(0).cumsum(1)", ".cumsum(1)"))
 
 
 @wrong("the squares of the products come back, without sums and division", kind="concept")
@@ -354,10 +313,9 @@ def one_too_few(A_1, A_2):
     return sums / _least(squares)
 
 
-@wrong("the divisor is counted from 0: the first row and column are infinite", kind="edge")
-def counted_from_zero(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(0).cumsum(1) / (_least(squares) - 1)
+change(running_sums, "counted_from_zero",
+       "the divisor is counted from 0: the first row and column are infinite", "edge",
+       ("_least(squares)", "(_least(squares) - 1)"))
 
 
 @wrong("the cosines of the principal angles of both whole spaces are used for every i and j", kind="concept")
@@ -368,41 +326,20 @@ def whole_spaces(A_1, A_2):
     return cosines.square().cumsum(0)[least - 1] / least
 
 
-@wrong("what was measured is turned round: 1 - φ, a distance", kind="concept")
-def distance(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return 1 - squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("only the last number, φ(r, s), comes back", kind="shape")
-def last_number(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return squares.sum() / min(squares.shape)
-
-
-@wrong("only φ(i, i) comes back, as a vector", kind="shape")
-def equal_numbers_only(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return (squares.cumsum(0).cumsum(1) / _least(squares)).diagonal()
-
-
-@wrong("the result is [s, r]", kind="shape")
-def transposed(A_1, A_2):
-    squares = _squares(A_2, A_1)
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("both adapters are cut to the lower rank: the result is [min(r, s), min(r, s)]", kind="shape")
-def cut_to_the_lower_rank(A_1, A_2):
-    lower = min(len(A_1), len(A_2))
-    squares = _squares(A_1, A_2)[:lower, :lower]
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("squeeze() on the result: an axis is missing where r or s is 1", kind="shape")
-def squeezed(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return (squares.cumsum(0).cumsum(1) / _least(squares)).squeeze()
+change(running_sums, "distance", "what was measured is turned round: 1 - φ, a distance", "concept",
+       ("squares.cumsum(0).cumsum(1) / _least(squares)", "1 - squares.cumsum(0).cumsum(1) / _least(squares)"))
+change(running_sums, "last_number", "only the last number, φ(r, s), comes back", "shape",
+       (".cumsum(0).cumsum(1) / _least(squares)", ".sum() / min(squares.shape)"))
+change(root_of_phi, "equal_numbers_only", "only φ(i, i) comes back, as a vector", "shape",
+       (".sqrt()", ".diagonal()"))
+change(running_sums, "transposed", "the result is [s, r]", "shape",
+       ("_squares(A_1, A_2)", "_squares(A_2, A_1)"))
+change(running_sums, "cut_to_the_lower_rank",
+       "both adapters are cut to the lower rank: the result is [min(r, s), min(r, s)]", "shape",
+       before("squares =", "lower = min(len(A_1), len(A_2))"),
+       ("_squares(A_1, A_2)", "_squares(A_1, A_2)[:lower, :lower]"))
+change(root_of_phi, "squeezed", "squeeze() on the result: an axis is missing where r or s is 1", "shape",
+       (".sqrt()", ".squeeze()"))
 
 
 @wrong("at most 64 directions of each adapter are compared; what lies behind stays 0", kind="edge")
@@ -416,14 +353,11 @@ def sixty_four_directions(A_1, A_2):
 # ---------------------------------------------------------------- wrong: numbers
 
 
-@wrong(
-    "eigenvectors of A^T A: its eigenvalues are the squares, and small directions lose digits (large A overflow)",
-    kind="numerics",
-)
-def by_squared_matrix(A_1, A_2):
-    E_1, E_2 = (torch.linalg.eigh(A.T @ A).eigenvectors.flip(1)[:, : len(A)] for A in (A_1, A_2))
-    squares = (E_1.T @ E_2).square()
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "by_squared_matrix", "eigenvectors of A^T A: its eigenvalues are the squares, and small "
+       "directions lose digits (large A overflow)", "numerics",
+       ("squares = _squares(A_1, A_2)", """
+        E_1, E_2 = (torch.linalg.eigh(A.T @ A).eigenvectors.flip(1)[:, : len(A)] for A in (A_1, A_2))
+        squares = (E_1.T @ E_2).square()"""))
 
 
 @wrong(
@@ -438,10 +372,9 @@ def by_left_eigenvectors(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("A is divided by the root of the sum of its squares, which overflows for large numbers", kind="numerics")
-def scaled_by_overflowing_norm(A_1, A_2):
-    squares = _squares(A_1 / A_1.square().sum().sqrt(), A_2 / A_2.square().sum().sqrt())
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "scaled_by_overflowing_norm",
+       "A is divided by the root of the sum of its squares, which overflows for large numbers", "numerics",
+       ("_squares(A_1, A_2)", "_squares(A_1 / A_1.square().sum().sqrt(), A_2 / A_2.square().sum().sqrt())"))
 
 
 @right("computed in float32 and converted back: float64 loses digits, and larger numbers become infinite")
@@ -466,24 +399,13 @@ def power_method(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong(
-    "a little noise is added to A so that no singular values are equal: digits differ from call to call", kind="process"
-)
-def with_noise(A_1, A_2):
-    squares = _squares(*(A + 1e-3 * A.abs().max() * torch.randn_like(A) for A in (A_1, A_2)))
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("the result is rounded to three decimals", kind="numerics")
-def three_decimals(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return (squares.cumsum(0).cumsum(1) / _least(squares)).round(decimals=3)
-
-
-@wrong("0.001 is added to the divisor", kind="numerics")
-def epsilon_in_the_divisor(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(0).cumsum(1) / (_least(squares) + 1e-3)
+change(running_sums, "with_noise",
+       "a little noise is added to A so that no singular values are equal: digits differ from call to call", "process",
+       ("_squares(A_1, A_2)", "_squares(*(A + 1e-3 * A.abs().max() * torch.randn_like(A) for A in (A_1, A_2)))"))
+change(root_of_phi, "three_decimals", "the result is rounded to three decimals", "numerics",
+       (".sqrt()", ".round(decimals=3)"))
+change(running_sums, "epsilon_in_the_divisor", "0.001 is added to the divisor", "numerics",
+       ("_least(squares)", "(_least(squares) + 1e-3)"))
 
 
 @wrong("directions of singular values below a tenth of the largest are dropped as noise (set to 0)", kind="numerics")
@@ -516,19 +438,14 @@ def counted_on_the_cpu(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / least
 
 
-@wrong("A.view fails for a transposed layout", kind="layout")
-def by_view(A_1, A_2):
-    r, D = A_1.shape
-    squares = _squares(A_1.view(-1).view(r, D), A_2.view(-1).view(-1, D))
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("A is divided by its largest magnitude in place", kind="interface")
-def scaled_in_place(A_1, A_2):
-    for A in (A_1, A_2):
-        A.detach().div_(A.detach().abs().max())
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "by_view", "A.view fails for a transposed layout", "layout",
+       ("squares = _squares(A_1, A_2)", """
+        r, D = A_1.shape
+        squares = _squares(A_1.view(-1).view(r, D), A_2.view(-1).view(-1, D))"""))
+change(running_sums, "scaled_in_place", "A is divided by its largest magnitude in place", "interface",
+       before("squares =", """
+        for A in (A_1, A_2):
+            A.detach().div_(A.detach().abs().max())"""))
 
 
 _known = {}
@@ -545,20 +462,16 @@ def directions_remembered(A_1, A_2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("the second adapter must have the rank of the first: a check raises an error where r and s differ", kind="edge")
-def equal_ranks_only(A_1, A_2):
-    if A_1.shape != A_2.shape:
-        raise ValueError("adapters must have the same shape")
-    squares = _squares(A_1, A_2)
-    return squares.cumsum(0).cumsum(1) / _least(squares)
-
-
-@wrong("the loops ask for at least two directions: with r = 1 or s = 1 the result is 1", kind="edge")
-def one_direction_is_one(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    if min(squares.shape) == 1:
-        return torch.ones_like(squares)
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "equal_ranks_only",
+       "the second adapter must have the rank of the first: a check raises an error where r and s differ", "edge",
+       before("squares =", """
+        if A_1.shape != A_2.shape:
+            raise ValueError("adapters must have the same shape")"""))
+change(running_sums, "one_direction_is_one",
+       "the loops ask for at least two directions: with r = 1 or s = 1 the result is 1", "edge",
+       before("return", """
+        if min(squares.shape) == 1:
+            return torch.ones_like(squares)"""))
 
 
 @right("the first argument is called A1 and the second A2, so that a call by name fails")
@@ -567,10 +480,8 @@ def other_names(A1, A2):
     return squares.cumsum(0).cumsum(1) / _least(squares)
 
 
-@wrong("nested Python lists come back, not a tensor", kind="interface")
-def nested_lists(A_1, A_2):
-    squares = _squares(A_1, A_2)
-    return (squares.cumsum(0).cumsum(1) / _least(squares)).tolist()
+change(root_of_phi, "nested_lists", "nested Python lists come back, not a tensor", "interface",
+       (".sqrt()", ".tolist()"))
 
 
 @wrong("the result is printed and not returned", kind="interface")
@@ -582,7 +493,5 @@ def printed(A_1, A_2):
 # ---------------------------------------------------------------- left open
 
 
-@left_open("no gradients reach the adapters; the text asks for none", kind="gradient")
-def detached(A_1, A_2):
-    squares = _squares(A_1.detach(), A_2.detach())
-    return squares.cumsum(0).cumsum(1) / _least(squares)
+change(running_sums, "detached", "no gradients reach the adapters; the text asks for none", "gradient",
+       ("_squares(A_1, A_2)", "_squares(A_1.detach(), A_2.detach())"), verdict="open")

@@ -6,7 +6,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import left_open, right, wrong
+from answers import after, before, change, left_open, right, wrong
 
 
 def _update(A, B, alpha):
@@ -163,19 +163,22 @@ def as_parameter(W, A, B, alpha, A_new, B_new, alpha_new):
     return nn.Parameter((W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)).detach().clone())
 
 
-@left_open("an adapter whose alpha is negative is refused", kind="edge")
-def negative_refused(W, A, B, alpha, A_new, B_new, alpha_new):
-    if (A is not None and alpha < 0) or (A_new is not None and alpha_new < 0):
-        raise ValueError("alpha is negative")
+# Right, and not registered: answers below are changes of it.
+def _plain(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
+
+
+change(_plain, "negative_refused", "an adapter whose alpha is negative is refused", "edge",
+       before("return", """
+        if (A is not None and alpha < 0) or (A_new is not None and alpha_new < 0):
+            raise ValueError("alpha is negative")"""), verdict="open")
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("the old adapter is added once more instead of taken out", kind="concept")
-def old_added(W, A, B, alpha, A_new, B_new, alpha_new):
-    return W + _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
+change(_plain, "old_added", "the old adapter is added once more instead of taken out", "concept",
+       ("W - _update", "W + _update"))
 
 
 @wrong("the signs are swapped: the old adapter is added and the new one subtracted", kind="concept")
@@ -183,37 +186,26 @@ def signs_swapped(W, A, B, alpha, A_new, B_new, alpha_new):
     return W + _update(A, B, alpha) - _update(A_new, B_new, alpha_new)
 
 
-@wrong("the factors are missing: B A and B_new A_new count once each", kind="concept")
-def no_factors(W, A, B, alpha, A_new, B_new, alpha_new):
+# Right, and not registered: answers below are changes of it.
+def _one_after_the_other(W, A, B, alpha, A_new, B_new, alpha_new):
     if A is not None:
-        W = W - B @ A
+        W = W - alpha / A.shape[0] * (B @ A)
     if A_new is not None:
-        W = W + B_new @ A_new
+        W = W + alpha_new / A_new.shape[0] * (B_new @ A_new)
     return W
 
 
-@wrong("alpha and alpha_new are not divided by the ranks", kind="concept")
-def not_divided(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new * (B_new @ A_new)
-    return W
-
-
-@wrong("the new adapter's factor is alpha_new divided by the old rank r, where there is an old adapter", kind="concept")
-def old_rank_for_both(W, A, B, alpha, A_new, B_new, alpha_new):
-    r = (A if A is not None else A_new).shape[0] if A is not None or A_new is not None else 1
-    if A is not None:
-        W = W - alpha / r * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new / r * (B_new @ A_new)
-    return W
-
-
-@wrong("alpha serves for both adapters, alpha_new is never read", kind="concept")
-def one_alpha(W, A, B, alpha, A_new, B_new, alpha_new):
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha)
+change(_one_after_the_other, "no_factors", "the factors are missing: B A and B_new A_new count once each", "concept",
+       ("alpha / A.shape[0] * (B @ A)", "B @ A"), ("alpha_new / A_new.shape[0] * (B_new @ A_new)", "B_new @ A_new"))
+change(_one_after_the_other, "not_divided", "alpha and alpha_new are not divided by the ranks", "concept",
+       ("alpha / A.shape[0]", "alpha"), ("alpha_new / A_new.shape[0]", "alpha_new"))
+change(_one_after_the_other, "old_rank_for_both",
+       "the new adapter's factor is alpha_new divided by the old rank r, where there is an old adapter", "concept",
+       before("if A is not None:",
+              "r = (A if A is not None else A_new).shape[0] if A is not None or A_new is not None else 1"),
+       ("A.shape[0]", "r"), ("A_new.shape[0]", "r"))
+change(_plain, "one_alpha", "alpha serves for both adapters, alpha_new is never read", "concept",
+       ("_update(A_new, B_new, alpha_new)", "_update(A_new, B_new, alpha)"))
 
 
 @wrong("alpha and alpha_new are swapped", kind="concept")
@@ -221,13 +213,8 @@ def alphas_swapped(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - _update(A, B, alpha_new) + _update(A_new, B_new, alpha)
 
 
-@wrong("the rank is read from the wrong axis of A: D_in", kind="concept")
-def width_as_rank(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[1] * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new / A_new.shape[1] * (B_new @ A_new)
-    return W
+change(_one_after_the_other, "width_as_rank", "the rank is read from the wrong axis of A: D_in", "concept",
+       (".shape[0]", ".shape[1]", 2))
 
 
 @wrong("r is read rightly from A, but s from the wrong axis of B_new: D_out", kind="concept")
@@ -237,27 +224,14 @@ def new_rank_from_the_height(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - _update(A, B, alpha)
 
 
-@wrong("alpha is divided by the root of the rank, as in rsLoRA", kind="concept")
-def root_of_the_rank(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / math.sqrt(A.shape[0]) * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new / math.sqrt(A_new.shape[0]) * (B_new @ A_new)
-    return W
-
-
-@wrong("each factor multiplies both matrices of its adapter, and so counts squared", kind="concept")
-def factors_squared(W, A, B, alpha, A_new, B_new, alpha_new):
-    for sign, down, up, number in ((-1, A, B, alpha), (1, A_new, B_new, alpha_new)):
-        if down is not None:
-            scale = number / down.shape[0]
-            W = W + sign * (scale * up) @ (scale * down)
-    return W
-
-
-@wrong("the new adapter is merged in, but the old one is never taken out", kind="concept")
-def never_taken_out(W, A, B, alpha, A_new, B_new, alpha_new):
-    return W + _update(A_new, B_new, alpha_new)
+change(_one_after_the_other, "root_of_the_rank", "alpha is divided by the root of the rank, as in rsLoRA", "concept",
+       ("A.shape[0]", "math.sqrt(A.shape[0])"), ("A_new.shape[0]", "math.sqrt(A_new.shape[0])"))
+change(signs, "factors_squared",
+       "each factor multiplies both matrices of its adapter, and so counts squared", "concept",
+       ("up, factor", "up, number"), before("W =", "scale = number / down.shape[0]"),
+       ("factor / down.shape[0] * (up @ down)", "(scale * up) @ (scale * down)"))
+change(_plain, "never_taken_out", "the new adapter is merged in, but the old one is never taken out", "concept",
+       ("W - _update(A, B, alpha)", "W"))
 
 
 @wrong(
@@ -272,50 +246,27 @@ def begins_again(W, A, B, alpha, A_new, B_new, alpha_new):
     return W_new
 
 
-@wrong("elif: where both are given, the old adapter is taken out and the new one is not merged in", kind="concept")
-def either_or(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        return W - alpha / A.shape[0] * (B @ A)
-    elif A_new is not None:
-        return W + alpha_new / A_new.shape[0] * (B_new @ A_new)
-    return W
-
-
-@wrong("both adapters are divided by the sum of the ranks, r + s", kind="concept")
-def ranks_added(W, A, B, alpha, A_new, B_new, alpha_new):
-    rank = sum(len(down) for down in (A, A_new) if down is not None)
-    if A is not None:
-        W = W - alpha / rank * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new / rank * (B_new @ A_new)
-    return W
-
-
-@wrong(
-    "the difference of the matrices instead of the products: (B_new - B)(A_new - A) where the ranks are equal",
-    kind="concept",
-)
-def product_of_differences(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None and A_new is not None and A.shape == A_new.shape:
-        return W + (alpha_new - alpha) / len(A) * (B_new - B) @ (A_new - A)
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
-
-
-@wrong("the updates alone come back, without W", kind="concept")
-def without_the_weight(W, A, B, alpha, A_new, B_new, alpha_new):
-    return torch.zeros_like(W) - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
+change(_one_after_the_other, "either_or",
+       "elif: where both are given, the old adapter is taken out and the new one is not merged in", "concept",
+       ("W = W -", "return W -"), ("if A_new is not None:", "elif A_new is not None:"), ("W = W +", "return W +"))
+change(_one_after_the_other, "ranks_added", "both adapters are divided by the sum of the ranks, r + s", "concept",
+       before("if A is not None:", "rank = sum(len(down) for down in (A, A_new) if down is not None)"),
+       ("A.shape[0]", "rank"), ("A_new.shape[0]", "rank"))
+change(_plain, "product_of_differences", "the difference of the matrices instead of the products: (B_new - B)(A_new - "
+       "A) where the ranks are equal", "concept",
+       before("return", """
+        if A is not None and A_new is not None and A.shape == A_new.shape:
+            return W + (alpha_new - alpha) / len(A) * (B_new - B) @ (A_new - A)"""))
+change(_plain, "without_the_weight", "the updates alone come back, without W", "concept",
+       ("return W", "return torch.zeros_like(W)"))
 
 
 # ------------------------------------------------------------------------------------------------------- wrong: shape
 
 
-@wrong("A^T B^T instead of B A: fails, and in a square layer it is the transposed update", kind="shape")
-def transposed_product(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[0] * (A.T @ B.T)
-    if A_new is not None:
-        W = W + alpha_new / A_new.shape[0] * (A_new.T @ B_new.T)
-    return W
+change(_one_after_the_other, "transposed_product",
+       "A^T B^T instead of B A: fails, and in a square layer it is the transposed update", "shape",
+       ("B @ A", "A.T @ B.T"), ("B_new @ A_new", "A_new.T @ B_new.T"))
 
 
 @wrong("A^T B^T is transposed only where its shape does not fit: a square layer gets the wrong one", kind="edge")
@@ -337,50 +288,31 @@ def squeezed(W, A, B, alpha, A_new, B_new, alpha_new):
     return (W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)).squeeze()
 
 
-@wrong("B is read as [r, D_out] by reshape and transposed: its numbers are in the wrong places", kind="shape")
-def reshaped(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[0] * (B.reshape(A.shape[0], -1).T @ A)
-    if A_new is not None:
-        W = W + alpha_new / A_new.shape[0] * (B_new.reshape(A_new.shape[0], -1).T @ A_new)
-    return W
-
-
-@wrong("the matrices are squeezed before the product: an adapter of rank 1 fails or becomes one number", kind="edge")
-def rank_one_squeezed(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[0] * (B.squeeze() @ A.squeeze())
-    if A_new is not None:
-        W = W + alpha_new / A_new.shape[0] * (B_new.squeeze() @ A_new.squeeze())
-    return W
-
-
-@wrong("the update is a row of numbers for all outputs: B is summed over its outputs before the product", kind="shape")
-def one_row_for_all(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[0] * (B.sum(0) @ A)
-    if A_new is not None:
-        W = W + alpha_new / A_new.shape[0] * (B_new.sum(0) @ A_new)
-    return W
+change(_one_after_the_other, "reshaped",
+       "B is read as [r, D_out] by reshape and transposed: its numbers are in the wrong places", "shape",
+       ("B @ A", "B.reshape(A.shape[0], -1).T @ A"),
+       ("W = W + alpha_new / A_new.shape[0] * (B_new @ A_new)",
+        "W = W + alpha_new / A_new.shape[0] * (B_new.reshape(A_new.shape[0], -1).T @ A_new)"))
+change(_one_after_the_other, "rank_one_squeezed",
+       "the matrices are squeezed before the product: an adapter of rank 1 fails or becomes one number", "edge",
+       ("B @ A", "B.squeeze() @ A.squeeze()"), ("B_new @ A_new", "B_new.squeeze() @ A_new.squeeze()"))
+change(_one_after_the_other, "one_row_for_all",
+       "the update is a row of numbers for all outputs: B is summed over its outputs before the product", "shape",
+       ("B @ A", "B.sum(0) @ A"),
+       ("W = W + alpha_new / A_new.shape[0] * (B_new @ A_new)",
+        "W = W + alpha_new / A_new.shape[0] * (B_new.sum(0) @ A_new)"))
 
 
 # ------------------------------------------------------------------------------------------------------ wrong: layout
 
 
-@wrong("A.view(-1) fails for an A that is no contiguous block", kind="layout")
-def by_view(W, A, B, alpha, A_new, B_new, alpha_new):
-    for sign, down, up, number in ((-1, A, B, alpha), (1, A_new, B_new, alpha_new)):
-        if down is not None:
-            rank = down.shape[0]
-            W = W + sign * number / rank * (up @ down.view(-1).view(rank, -1))
-    return W
-
-
-@wrong("as_strided reads W as one contiguous block, whatever its layout is", kind="layout")
-def by_strides(W, A, B, alpha, A_new, B_new, alpha_new):
-    D_out, D_in = W.shape
-    W = torch.as_strided(W, (D_out, D_in), (D_in, 1))
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
+change(signs, "by_view", "A.view(-1) fails for an A that is no contiguous block", "layout",
+       ("up, factor", "up, number"), before("W =", "rank = down.shape[0]"),
+       ("factor / down.shape[0] * (up @ down)", "number / rank * (up @ down.view(-1).view(rank, -1))"))
+change(_plain, "by_strides", "as_strided reads W as one contiguous block, whatever its layout is", "layout",
+       before("return", """
+        D_out, D_in = W.shape
+        W = torch.as_strided(W, (D_out, D_in), (D_in, 1))"""))
 
 
 # -------------------------------------------------------------------------------------------------------- wrong: edge
@@ -393,11 +325,10 @@ def early_without_old(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
 
 
-@wrong("without a new adapter W comes back at once, and the old one stays in it", kind="edge")
-def early_without_new(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A_new is None:
-        return W.clone()
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
+change(_plain, "early_without_new", "without a new adapter W comes back at once, and the old one stays in it", "edge",
+       before("return", """
+        if A_new is None:
+            return W.clone()"""))
 
 
 @wrong("None was not thought of: the ranks are read before anything is asked", kind="edge")
@@ -406,51 +337,25 @@ def never_none(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - alpha / r * (B @ A) + alpha_new / s * (B_new @ A_new)
 
 
-@wrong("where all four matrices are None an exception is raised", kind="edge")
-def nothing_to_do(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is None and A_new is None:
-        raise ValueError("no adapter was given")
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
-
-
-@wrong("nothing comes back (None) where there is nothing to do", kind="edge")
-def none_for_nothing(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[0] * (B @ A)
+change(_plain, "nothing_to_do", "where all four matrices are None an exception is raised", "edge",
+       before("return", """
+        if A is None and A_new is None:
+            raise ValueError("no adapter was given")"""))
+change(_one_after_the_other, "none_for_nothing", "nothing comes back (None) where there is nothing to do", "edge",
+       after("W = W - alpha / A.shape[0] * (B @ A)", """
         if A_new is None:
-            return W
-    if A_new is not None:
-        return W + alpha_new / A_new.shape[0] * (B_new @ A_new)
-
-
-@wrong("`if A:` asks for the truth of a tensor, which fails where it has more than one number", kind="edge")
-def truth_of_a_tensor(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A:
-        W = W - alpha / A.shape[0] * (B @ A)
-    if A_new:
-        W = W + alpha_new / A_new.shape[0] * (B_new @ A_new)
-    return W
-
-
-@wrong(
-    "whether an adapter is there is read from its alpha: with None for the matrices and another alpha than 0 it fails",
-    kind="edge",
-)
-def asked_of_alpha(W, A, B, alpha, A_new, B_new, alpha_new):
-    if alpha:
-        W = W - alpha / A.shape[0] * (B @ A)
-    if alpha_new:
-        W = W + alpha_new / A_new.shape[0] * (B_new @ A_new)
-    return W
-
-
-@wrong("an alpha of 0 is taken for one that was not given: the factor becomes 1", kind="edge")
-def alpha_of_zero(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - (alpha or len(A)) / len(A) * (B @ A)
-    if A_new is not None:
-        W = W + (alpha_new or len(A_new)) / len(A_new) * (B_new @ A_new)
-    return W
+            return W"""),
+       ("W = W +", "return W +"), ("return W", ""))
+change(_one_after_the_other, "truth_of_a_tensor",
+       "`if A:` asks for the truth of a tensor, which fails where it has more than one number", "edge",
+       ("A is not None", "A"), ("A_new is not None", "A_new"))
+change(_one_after_the_other, "asked_of_alpha", "whether an adapter is there is read from its alpha: with None for the "
+       "matrices and another alpha than 0 it fails", "edge",
+       ("A is not None", "alpha"), ("A_new is not None", "alpha_new"))
+change(_one_after_the_other, "alpha_of_zero",
+       "an alpha of 0 is taken for one that was not given: the factor becomes 1", "edge",
+       ("alpha / A.shape[0]", "(alpha or len(A)) / len(A)"),
+       ("alpha_new / A_new.shape[0]", "(alpha_new or len(A_new)) / len(A_new)"))
 
 
 @wrong("where the new matrices are the old ones W comes back, though alpha and alpha_new may differ", kind="edge")
@@ -466,13 +371,9 @@ def same_adapter(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
 
 
-@wrong("the rank is the smaller of A's sizes: wrong where the rank is larger than D_in", kind="edge")
-def smaller_size(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / min(A.shape) * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new / min(A_new.shape) * (B_new @ A_new)
-    return W
+change(_one_after_the_other, "smaller_size",
+       "the rank is the smaller of A's sizes: wrong where the rank is larger than D_in", "edge",
+       ("A.shape[0]", "min(A.shape)"), ("A_new.shape[0]", "min(A_new.shape)"))
 
 
 @wrong("adapters of different ranks are refused", kind="edge")
@@ -482,13 +383,9 @@ def equal_ranks_only(W, A, B, alpha, A_new, B_new, alpha_new):
     return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
 
 
-@wrong("no more than 16 ranks of an adapter are used", kind="edge")
-def sixteen_ranks(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / len(A) * (B[:, :16] @ A[:16])
-    if A_new is not None:
-        W = W + alpha_new / len(A_new) * (B_new[:, :16] @ A_new[:16])
-    return W
+change(_one_after_the_other, "sixteen_ranks", "no more than 16 ranks of an adapter are used", "edge",
+       ("A.shape[0] * (B @ A)", "len(A) * (B[:, :16] @ A[:16])"),
+       ("A_new.shape[0] * (B_new @ A_new)", "len(A_new) * (B_new[:, :16] @ A_new[:16])"))
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: process
@@ -504,13 +401,10 @@ def detached_is_no_copy(W, A, B, alpha, A_new, B_new, alpha_new):
     return result
 
 
-@wrong("W is overwritten only where the layer has no adapter yet", kind="process")
-def overwritten_without_old(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha / A.shape[0] * (B @ A)
-    if A_new is not None:
-        W.data.add_(B_new @ A_new, alpha=alpha_new / A_new.shape[0])
-    return W
+change(_one_after_the_other, "overwritten_without_old",
+       "W is overwritten only where the layer has no adapter yet", "process",
+       ("W = W + alpha_new / A_new.shape[0] * (B_new @ A_new)",
+        "W.data.add_(B_new @ A_new, alpha=alpha_new / A_new.shape[0])"))
 
 
 @wrong("the factors are multiplied into B and B_new in place", kind="process")
@@ -538,26 +432,19 @@ def put_back(W, A, B, alpha, A_new, B_new, alpha_new):
 _bases = {}
 
 
-@wrong(
-    "the weight without adapters is remembered for each shape from the first call on, and later W are ignored",
-    kind="process",
-)
-def base_remembered(W, A, B, alpha, A_new, B_new, alpha_new):
-    if W.shape not in _bases:
-        _bases[W.shape] = (W - _update(A, B, alpha)).detach()
-    return _bases[W.shape].to(W) + _update(A_new, B_new, alpha_new)
+change(_plain, "base_remembered", "the weight without adapters is remembered for each shape from the first call on, "
+       "and later W are ignored", "process",
+       before("return", """
+        if W.shape not in _bases:
+            _bases[W.shape] = (W - _update(A, B, alpha)).detach()"""),
+       ("W - _update(A, B, alpha)", "_bases[W.shape].to(W)"))
 
 
 # ---------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("alpha // r: the quotients lose their fractions", kind="numerics")
-def whole_quotients(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - alpha // A.shape[0] * (B @ A)
-    if A_new is not None:
-        W = W + alpha_new // A_new.shape[0] * (B_new @ A_new)
-    return W
+change(_one_after_the_other, "whole_quotients", "alpha // r: the quotients lose their fractions", "numerics",
+       ("/ A.shape[0]", "// A.shape[0]"), ("/ A_new.shape[0]", "// A_new.shape[0]"))
 
 
 @right("computed in float32 and converted back: float64 loses digits, and numbers beyond float32 become infinite")
@@ -584,22 +471,13 @@ def rounded(W, A, B, alpha, A_new, B_new, alpha_new):
     return torch.round(W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new), decimals=4)
 
 
-@wrong("B is divided by its largest number and multiplied by it again: 0/0 where B holds zeros", kind="numerics")
-def largest_out_and_in(W, A, B, alpha, A_new, B_new, alpha_new):
-    for sign, down, up, number in ((-1, A, B, alpha), (1, A_new, B_new, alpha_new)):
-        if down is not None:
-            largest = up.abs().max()
-            W = W + sign * number / down.shape[0] * largest * ((up / largest) @ down)
-    return W
-
-
-@wrong("numbers of the updates below 10^-5 are cut off to 0", kind="numerics")
-def small_cut_off(W, A, B, alpha, A_new, B_new, alpha_new):
-    if A is not None:
-        W = W - F.hardshrink(_update(A, B, alpha), 1e-5)
-    if A_new is not None:
-        W = W + F.hardshrink(_update(A_new, B_new, alpha_new), 1e-5)
-    return W
+change(signs, "largest_out_and_in",
+       "B is divided by its largest number and multiplied by it again: 0/0 where B holds zeros", "numerics",
+       ("up, factor", "up, number"), before("W =", "largest = up.abs().max()"),
+       ("factor / down.shape[0] * (up @ down)", "number / down.shape[0] * largest * ((up / largest) @ down)"))
+change(_one_after_the_other, "small_cut_off", "numbers of the updates below 10^-5 are cut off to 0", "numerics",
+       ("alpha / A.shape[0] * (B @ A)", "F.hardshrink(_update(A, B, alpha), 1e-5)"),
+       ("alpha_new / A_new.shape[0] * (B_new @ A_new)", "F.hardshrink(_update(A_new, B_new, alpha_new), 1e-5)"))
 
 
 # --------------------------------------------------------------------------------------------------- wrong: interface
@@ -618,27 +496,17 @@ def zeros_without_type(W, A, B, alpha, A_new, B_new, alpha_new):
     return W + change
 
 
-@wrong("a numpy array comes back, and bfloat16 fails", kind="interface")
-def as_numpy(W, A, B, alpha, A_new, B_new, alpha_new):
-    W, A, B, A_new, B_new = (None if M is None else M.detach().cpu().numpy() for M in (W, A, B, A_new, B_new))
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
-
-
-@wrong("the arguments stand in another order, alpha and alpha_new last", kind="interface")
-def alphas_last(W, A, B, A_new, B_new, alpha, alpha_new):
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
-
-
-@wrong("B and B_new stand before A and A_new, as in the product", kind="interface")
-def up_before_down(W, B, A, alpha, B_new, A_new, alpha_new):
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
-
-
-@wrong("whole numbers are refused for alpha and alpha_new", kind="interface")
-def floats_only(W, A, B, alpha, A_new, B_new, alpha_new):
-    if not isinstance(alpha, float) or not isinstance(alpha_new, float):
-        raise TypeError("alpha must be a float")
-    return W - _update(A, B, alpha) + _update(A_new, B_new, alpha_new)
+change(_plain, "as_numpy", "a numpy array comes back, and bfloat16 fails", "interface",
+       before("return",
+              "W, A, B, A_new, B_new = (None if M is None else M.detach().cpu().numpy() for M in (W, A, B, A_new, B_new))"))
+change(_plain, "alphas_last", "the arguments stand in another order, alpha and alpha_new last", "interface",
+       ("alpha, A_new, B_new", "A_new, B_new, alpha"))
+change(_plain, "up_before_down", "B and B_new stand before A and A_new, as in the product", "interface",
+       ("A, B, alpha, A_new, B_new", "B, A, alpha, B_new, A_new"))
+change(_plain, "floats_only", "whole numbers are refused for alpha and alpha_new", "interface",
+       before("return", """
+        if not isinstance(alpha, float) or not isinstance(alpha_new, float):
+            raise TypeError("alpha must be a float")"""))
 
 
 @wrong("the new weight and the weight without any adapter come back as a pair", kind="interface")

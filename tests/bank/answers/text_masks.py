@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -113,75 +113,41 @@ def _parts(lengths, N, M):
     return tokens, causal, cells
 
 
-@wrong("in mode 'contrast' every cell of the picture is seen", kind="concept")
-def contrast_sees_the_picture(lengths, N, M, mode):
+# Right, and not registered: answers below are changes of it.
+def _plain(lengths, N, M, mode):
     tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal if mode == "write" else tokens), cells
+    return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
 
 
-@wrong("in mode 'match' positions see only tokens up to themselves", kind="concept")
-def match_is_causal(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens if mode == "contrast" else tokens & causal), (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'contrast' positions see only tokens up to themselves", kind="concept")
-def contrast_is_causal(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens if mode == "match" else tokens & causal), (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'write' positions see the tokens that come after them", kind="concept")
-def write_sees_the_future(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return tokens, (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'write' a position does not see itself, only what comes before", kind="concept")
-def write_without_itself(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal.tril(-1) if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'write' the triangle is the upper one: positions see themselves and what comes after", kind="concept")
-def upper_triangle(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal.T if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'write' padding is not hidden: the triangle alone decides", kind="concept")
-def write_sees_padding(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    own = causal.expand(len(lengths), N, N) if mode == "write" else tokens
-    return own, (~cells if mode == "contrast" else cells)
-
-
-@wrong("in modes 'contrast' and 'match' padding is not hidden", kind="concept")
-def encoder_sees_padding(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    own = tokens & causal if mode == "write" else torch.ones_like(tokens)
-    return own, (~cells if mode == "contrast" else cells)
-
-
-@wrong("padding is hidden in the rows of own, not in its columns", kind="concept")
-def rows_in_place_of_columns(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    rows = tokens.transpose(1, 2)
-    return (rows & causal if mode == "write" else rows), (~cells if mode == "contrast" else cells)
-
-
-@wrong("rows of padding positions are all False in own, in every mode", kind="concept")
-def rows_and_columns(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    both = tokens & tokens.transpose(1, 2)
-    return (both & causal if mode == "write" else both), (~cells if mode == "contrast" else cells)
-
-
-@wrong("rows of padding positions see no cell of the picture", kind="concept")
-def padding_does_not_look(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    cross = cells & tokens[:, 0, :, None] & (mode != "contrast")
-    return (tokens & causal if mode == "write" else tokens), cross
+change(_plain, "contrast_sees_the_picture", "in mode 'contrast' every cell of the picture is seen", "concept",
+       ('(~cells if mode == "contrast" else cells)', "cells"))
+change(_plain, "match_is_causal", "in mode 'match' positions see only tokens up to themselves", "concept",
+       ('tokens & causal if mode == "write" else tokens', 'tokens if mode == "contrast" else tokens & causal'))
+change(_plain, "contrast_is_causal", "in mode 'contrast' positions see only tokens up to themselves", "concept",
+       ('tokens & causal if mode == "write" else tokens', 'tokens if mode == "match" else tokens & causal'))
+change(_plain, "write_sees_the_future", "in mode 'write' positions see the tokens that come after them", "concept",
+       ('(tokens & causal if mode == "write" else tokens)', "tokens"))
+change(_plain, "write_without_itself",
+       "in mode 'write' a position does not see itself, only what comes before", "concept",
+       ("tokens & causal", "tokens & causal.tril(-1)"))
+change(_plain, "upper_triangle",
+       "in mode 'write' the triangle is the upper one: positions see themselves and what comes after", "concept",
+       ("tokens & causal", "tokens & causal.T"))
+change(_plain, "write_sees_padding", "in mode 'write' padding is not hidden: the triangle alone decides", "concept",
+       before("return", 'own = causal.expand(len(lengths), N, N) if mode == "write" else tokens'),
+       ('(tokens & causal if mode == "write" else tokens)', "own"))
+change(_plain, "encoder_sees_padding", "in modes 'contrast' and 'match' padding is not hidden", "concept",
+       before("return", 'own = tokens & causal if mode == "write" else torch.ones_like(tokens)'),
+       ('(tokens & causal if mode == "write" else tokens)', "own"))
+change(_plain, "rows_in_place_of_columns", "padding is hidden in the rows of own, not in its columns", "concept",
+       before("return", "rows = tokens.transpose(1, 2)"),
+       ('tokens & causal if mode == "write" else tokens', 'rows & causal if mode == "write" else rows'))
+change(_plain, "rows_and_columns", "rows of padding positions are all False in own, in every mode", "concept",
+       before("return", "both = tokens & tokens.transpose(1, 2)"),
+       ('tokens & causal if mode == "write" else tokens', 'both & causal if mode == "write" else both'))
+change(_plain, "padding_does_not_look", "rows of padding positions see no cell of the picture", "concept",
+       before("return", 'cross = cells & tokens[:, 0, :, None] & (mode != "contrast")'),
+       ('(~cells if mode == "contrast" else cells)', "cross"))
 
 
 @wrong("True and False are swapped: True marks what is forbidden", kind="concept")
@@ -191,10 +157,9 @@ def true_is_forbidden(lengths, N, M, mode):
     return ~own, (cells if mode == "contrast" else ~cells)
 
 
-@wrong("in mode 'write' the picture is not seen, as in a language model", kind="concept")
-def write_without_the_picture(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal if mode == "write" else tokens), (cells if mode == "match" else ~cells)
+change(_plain, "write_without_the_picture",
+       "in mode 'write' the picture is not seen, as in a language model", "concept",
+       ('~cells if mode == "contrast" else cells', 'cells if mode == "match" else ~cells'))
 
 
 @wrong("in mode 'write' the triangle is laid over the cells of the picture too", kind="concept")
@@ -219,26 +184,15 @@ def diagonal_always(lengths, N, M, mode):
     return own, (~cells if mode == "contrast" else cells)
 
 
-@wrong("in mode 'match' only the first position looks at the picture", kind="concept")
-def only_the_first_looks(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    if mode == "match":
-        cells[:, 1:] = False
-    return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
-
-
-@wrong("padding is taken to stand at the front: the last lengths[b] positions count as tokens", kind="concept")
-def padding_in_front(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    tokens = tokens.flip(-1)
-    return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
-
-
-@wrong("the length of the first text is used for all texts", kind="concept")
-def one_length_for_all(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    tokens = tokens[:1].repeat(len(lengths), 1, 1)
-    return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
+change(_plain, "only_the_first_looks", "in mode 'match' only the first position looks at the picture", "concept",
+       before("return", """
+        if mode == "match":
+            cells[:, 1:] = False"""))
+change(_plain, "padding_in_front",
+       "padding is taken to stand at the front: the last lengths[b] positions count as tokens", "concept",
+       before("return", "tokens = tokens.flip(-1)"))
+change(_plain, "one_length_for_all", "the length of the first text is used for all texts", "concept",
+       before("return", "tokens = tokens[:1].repeat(len(lengths), 1, 1)"))
 
 
 @wrong("in mode 'write' rows of padding positions are all True, so that no softmax meets an empty row", kind="concept")
@@ -248,12 +202,11 @@ def padding_rows_open(lengths, N, M, mode):
     return own, (~cells if mode == "contrast" else cells)
 
 
-@wrong("in mode 'contrast' only the first position attends to the text, the other rows are False", kind="concept")
-def only_the_summary_reads(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    if mode == "contrast":
-        tokens[:, 1:] = False
-    return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
+change(_plain, "only_the_summary_reads",
+       "in mode 'contrast' only the first position attends to the text, the other rows are False", "concept",
+       before("return", """
+        if mode == "contrast":
+            tokens[:, 1:] = False"""))
 
 
 # ---------------------------------------------------------------- wrong: edges
@@ -266,32 +219,21 @@ def one_token_more(lengths, N, M, mode):
     return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
 
 
-@wrong("the last token of each text counts as padding (< lengths - 1)", kind="edge")
-def one_token_less(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths - 1, N, M)
-    return (tokens & causal if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'write' each position sees the one after it too (triangle shifted by one)", kind="edge")
-def triangle_shifted(lengths, N, M, mode):
-    tokens, _, cells = _parts(lengths, N, M)
-    return (tokens.tril(1) if mode == "write" else tokens), (~cells if mode == "contrast" else cells)
+change(_plain, "one_token_less", "the last token of each text counts as padding (< lengths - 1)", "edge",
+       ("_parts(lengths, N, M)", "_parts(lengths - 1, N, M)"))
+change(_plain, "triangle_shifted",
+       "in mode 'write' each position sees the one after it too (triangle shifted by one)", "edge",
+       ("causal, cells", "_, cells"), ("tokens & causal", "tokens.tril(1)"))
 
 
 # ---------------------------------------------------------------- wrong: shapes
 
 
-@wrong("cross is laid out as [B, M, N]", kind="shape")
-def cells_in_rows(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    cross = (~cells if mode == "contrast" else cells).transpose(1, 2)
-    return (tokens & causal if mode == "write" else tokens), cross
-
-
-@wrong("in the encoder's modes own stays [B, 1, N], to be broadcast later", kind="shape")
-def left_to_broadcasting(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal if mode == "write" else tokens[:, :1]), (~cells if mode == "contrast" else cells)
+change(_plain, "cells_in_rows", "cross is laid out as [B, M, N]", "shape",
+       before("return", 'cross = (~cells if mode == "contrast" else cells).transpose(1, 2)'),
+       ('(~cells if mode == "contrast" else cells)', "cross"))
+change(_plain, "left_to_broadcasting", "in the encoder's modes own stays [B, 1, N], to be broadcast later", "shape",
+       ('"write" else tokens', '"write" else tokens[:, :1]'))
 
 
 @wrong("own is as wide as the longest text, not N", kind="shape")
@@ -327,16 +269,10 @@ def additive_masks(lengths, N, M, mode):
     return tuple(torch.zeros(m.shape, device=m.device).masked_fill(~m, float("-inf")) for m in (own, cross))
 
 
-@wrong("own holds the numbers 0 and 1, not True and False", kind="interface")
-def zeros_and_ones(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal if mode == "write" else tokens).long(), (~cells if mode == "contrast" else cells)
-
-
-@wrong("in mode 'contrast' cross is None", kind="interface")
-def none_for_nothing(lengths, N, M, mode):
-    tokens, causal, cells = _parts(lengths, N, M)
-    return (tokens & causal if mode == "write" else tokens), (None if mode == "contrast" else cells)
+change(_plain, "zeros_and_ones", "own holds the numbers 0 and 1, not True and False", "interface",
+       ('(tokens & causal if mode == "write" else tokens)', '(tokens & causal if mode == "write" else tokens).long()'))
+change(_plain, "none_for_nothing", "in mode 'contrast' cross is None", "interface",
+       ("~cells", "None"))
 
 
 @wrong("cross comes first, own second", kind="interface")

@@ -4,7 +4,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, left_open, right, wrong
 
 
 def _step(m, l, O, E, V):
@@ -213,17 +213,18 @@ def own_backward(Q, K, V, block):
     return _Flash.apply(Q, K, V, block)
 
 
+# Right, and not registered: answers below are changes of it.
+def _plain(Q, K, V, block):
+    return _tiled(Q, K, V, block)
+
+
 # --------------------------------------------------------------------------------------------------- wrong: concept
 
 
-@wrong("scores are not scaled", kind="concept")
-def no_scale(Q, K, V, block):
-    return _tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT)
-
-
-@wrong("scores are divided by D_Q instead of its root", kind="concept")
-def by_the_width(Q, K, V, block):
-    return _tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT / Q.shape[-1])
+change(_plain, "no_scale", "scores are not scaled", "concept",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT)"))
+change(_plain, "by_the_width", "scores are divided by D_Q instead of its root", "concept",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT / Q.shape[-1])"))
 
 
 @wrong("scores are divided by the root of D_V, the width of the values, instead of D_Q", kind="concept")
@@ -231,9 +232,8 @@ def root_of_value_width(Q, K, V, block):
     return _tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT / math.sqrt(V.shape[-1]))
 
 
-@wrong("scores are divided by the root of block instead of D_Q", kind="concept")
-def root_of_block(Q, K, V, block):
-    return _tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT / math.sqrt(block))
+change(_plain, "root_of_block", "scores are divided by the root of block instead of D_Q", "concept",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K, V, block, scores=lambda Q, K: Q @ K.mT / math.sqrt(block))"))
 
 
 @wrong("the old O is not multiplied by f when the maximum grows", kind="concept")
@@ -255,15 +255,9 @@ def old_l_unscaled(Q, K, V, block):
     return _tiled(Q, K, V, block, step)
 
 
-@wrong("neither the old l nor the old O is multiplied by f: blocks with different maxima are added as they are",
-       kind="concept")
-def nothing_scaled(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new = torch.maximum(m, E.amax(dim=-1))
-        P = torch.exp(E - m_new[..., None])
-        return m_new, l + P.sum(dim=-1), O + P @ V
-
-    return _tiled(Q, K, V, block, step)
+change(old_O_unscaled, "nothing_scaled", "neither the old l nor the old O is multiplied by f: blocks with different "
+       "maxima are added as they are", "concept",
+       ("torch.exp(m - m_new) * l", "l"))
 
 
 @wrong("the factor f is turned over, exp(m_new - m): the old sums grow instead of shrinking (starting from the first "
@@ -414,14 +408,11 @@ def second_block_left_out(Q, K, V, block):
     return O / l[..., None]
 
 
-@wrong("exponentials are taken to base 2 without a factor log2(e)", kind="concept")
-def base_two(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new = torch.maximum(m, E.amax(dim=-1))
-        f, P = torch.exp2(m - m_new), torch.exp2(E - m_new[..., None])
-        return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-
-    return _tiled(Q, K, V, block, step)
+change(detached_maximum, "base_two", "exponentials are taken to base 2 without a factor log2(e)", "concept",
+       ("E.detach().amax(dim=-1)", "E.amax(dim=-1)"),
+       ("torch.exp(m - m_new), torch.exp(E - m_new.unsqueeze(-1))",
+        "torch.exp2(m - m_new), torch.exp2(E - m_new[..., None])"),
+       ("f.unsqueeze(-1)", "f[..., None]"))
 
 
 @wrong("l gets the block's number of data vectors added, not the sum of its exponentials", kind="concept")
@@ -433,14 +424,9 @@ def l_counts(Q, K, V, block):
     return _tiled(Q, K, V, block, step)
 
 
-@wrong("the exponentials are summed over the queries (axis -2) for l: wrong for N_Q = block, an error otherwise",
-       kind="shape")
-def l_over_queries(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new, _, O = _step(m, l, O, E, V)
-        return m_new, torch.exp(m - m_new) * l + torch.exp(E - m_new[..., None]).sum(dim=-2), O
-
-    return _tiled(Q, K, V, block, step)
+change(l_counts, "l_over_queries", "the exponentials are summed over the queries (axis -2) for l: wrong for N_Q = "
+       "block, an error otherwise", "shape",
+       ("E.shape[-1]", "torch.exp(E - m_new[..., None]).sum(dim=-2)"))
 
 
 @wrong("f scales the columns of O (the value features) instead of its rows: wrong for N_Q = D_V, an error otherwise",
@@ -492,12 +478,8 @@ def only_new_maxima(Q, K, V, block):
 # ------------------------------------------------------------------------------------------------ wrong: two at once
 
 
-@wrong("scores are not scaled, and O is returned undivided", kind="concept")
-def unscaled_and_undivided(Q, K, V, block):
-    m, l, O = _nothing_seen(Q, V)
-    for keys, values in _blocks(K, V, block):
-        m, l, O = _step(m, l, O, Q @ keys.mT, values)
-    return O
+change(undivided, "unscaled_and_undivided", "scores are not scaled, and O is returned undivided", "concept",
+       ("_scores(Q, keys)", "Q @ keys.mT"))
 
 
 @wrong("a shorter last block is left out (0/0 if it is the only one), and the old O is not multiplied by f",
@@ -542,14 +524,9 @@ def mean_of_unscaled_blocks(Q, K, V, block):
 # -------------------------------------------------------------------------------------------------- wrong: numerics
 
 
-@wrong("no maximum is subtracted: scores of hundreds overflow, rows of scores far below zero become 0/0",
-       kind="numerics")
-def no_maximum(Q, K, V, block):
-    l, O = 0, 0
-    for keys, values in _blocks(K, V, block):
-        P = _scores(Q, keys).exp()
-        l, O = l + P.sum(-1, keepdim=True), O + P @ values
-    return O / l
+change(number_of_blocks_no_maximum, "no_maximum",
+       "no maximum is subtracted: scores of hundreds overflow, rows of scores far below zero become 0/0", "numerics",
+       ("zip(K.chunk(block, dim=1), V.chunk(block, dim=1))", "_blocks(K, V, block)"))
 
 
 @wrong("m starts from 0: where all scores of a query lie hundreds below zero, the result is 0/0", kind="numerics")
@@ -562,37 +539,18 @@ def starts_from_minus_hundred(Q, K, V, block):
     return _tiled(Q, K, V, block, start=lambda Q, V: (_nothing_seen(Q, V)[1] - 100, *_nothing_seen(Q, V)[1:]))
 
 
-@wrong("one maximum for all queries of the whole batch is subtracted: queries whose scores are hundreds lower get 0/0",
-       kind="numerics")
-def one_maximum(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new = torch.maximum(m, E.max())
-        f, P = torch.exp(m - m_new), torch.exp(E - m_new[..., None])
-        return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-
-    return _tiled(Q, K, V, block, step)
-
-
-@wrong("one maximum for all queries of a sequence is subtracted: queries whose scores are hundreds lower get 0/0",
-       kind="numerics")
-def maximum_of_the_sequence(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new = torch.maximum(m, E.amax(dim=(-2, -1))[..., None])
-        f, P = torch.exp(m - m_new), torch.exp(E - m_new[..., None])
-        return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-
-    return _tiled(Q, K, V, block, step)
-
-
-@wrong("m becomes the maximum of the latest block, not of all so far: where that is hundreds lower, f overflows",
-       kind="numerics")
-def maximum_of_the_latest_block(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new = E.amax(dim=-1)
-        f, P = torch.exp(m - m_new), torch.exp(E - m_new[..., None])
-        return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-
-    return _tiled(Q, K, V, block, step)
+change(detached_maximum, "one_maximum", "one maximum for all queries of the whole batch is subtracted: queries whose "
+       "scores are hundreds lower get 0/0", "numerics",
+       ("E.detach().amax(dim=-1)", "E.max()"), ("m_new.unsqueeze(-1)", "m_new[..., None]"),
+       ("f.unsqueeze(-1)", "f[..., None]"))
+change(detached_maximum, "maximum_of_the_sequence", "one maximum for all queries of a sequence is subtracted: queries "
+       "whose scores are hundreds lower get 0/0", "numerics",
+       ("E.detach().amax(dim=-1)", "E.amax(dim=(-2, -1))[..., None]"), ("m_new.unsqueeze(-1)", "m_new[..., None]"),
+       ("f.unsqueeze(-1)", "f[..., None]"))
+change(detached_maximum, "maximum_of_the_latest_block", "m becomes the maximum of the latest block, not of all so far: "
+       "where that is hundreds lower, f overflows", "numerics",
+       ("torch.maximum(m, E.detach().amax(dim=-1))", "E.amax(dim=-1)"), ("m_new.unsqueeze(-1)", "m_new[..., None]"),
+       ("f.unsqueeze(-1)", "f[..., None]"))
 
 
 @wrong("the first block's maximum is kept for all: scores hundreds above it in later blocks overflow", kind="numerics")
@@ -616,12 +574,8 @@ def bound_for_maximum(Q, K, V, block):
     return O / l
 
 
-@wrong("1e-5 is added to l in the division: the weights do not sum to 1", kind="numerics")
-def epsilon(Q, K, V, block):
-    m, l, O = _nothing_seen(Q, V)
-    for keys, values in _blocks(K, V, block):
-        m, l, O = _step(m, l, O, _scores(Q, keys), values)
-    return O / (l[..., None] + 1e-5)
+change(undivided, "epsilon", "1e-5 is added to l in the division: the weights do not sum to 1", "numerics",
+       ("return O", "return O / (l[..., None] + 1e-5)"))
 
 
 @wrong("the exponent of f is clamped to -5 or more: where the maximum grows by more, the old sums stay too large",
@@ -640,15 +594,9 @@ def scores_clamped(Q, K, V, block):
     return _tiled(Q, K, V, block, scores=lambda Q, K: _scores(Q, K).clamp(-30, 30))
 
 
-@wrong("a block whose scores lie 5 or more below the maximum so far, for all queries, is passed over as if it "
-       "were nothing", kind="numerics")
-def low_blocks_left_out(Q, K, V, block):
-    m, l, O = _nothing_seen(Q, V)
-    for keys, values in _blocks(K, V, block):
-        E = _scores(Q, keys)
-        if not (E.amax(dim=-1) < m - 5).all():
-            m, l, O = _step(m, l, O, E, values)
-    return O / l[..., None]
+change(only_new_maxima, "low_blocks_left_out", "a block whose scores lie 5 or more below the maximum so far, for all "
+       "queries, is passed over as if it were nothing", "numerics",
+       ("(E.amax(dim=-1) > m).any()", "not (E.amax(dim=-1) < m - 5).all()"))
 
 
 @wrong("the scores are made in half precision: coarse, and infinite above 65504", kind="numerics")
@@ -693,9 +641,8 @@ def whole_table_cut(Q, K, V, block):
     return O / l[..., None]
 
 
-@wrong("ordinary attention: the whole table at once, block is ignored", kind="process")
-def ordinary(Q, K, V, block):
-    return _scores(Q, K).softmax(dim=-1) @ V
+change(_plain, "ordinary", "ordinary attention: the whole table at once, block is ignored", "process",
+       ("return _tiled(Q, K, V, block)", "return _scores(Q, K).softmax(dim=-1) @ V"))
 
 
 @wrong("the scores of all blocks are kept in a list and joined to the whole table", kind="process")
@@ -733,9 +680,8 @@ def blocks_of_queries(Q, K, V, block):
     return torch.cat([_scores(q, K).softmax(-1) @ V for q in Q.split(block, dim=1)], dim=1)
 
 
-@wrong("block is ignored: always 64 data vectors at a time", kind="process")
-def always_sixty_four(Q, K, V, block):
-    return _tiled(Q, K, V, 64)
+change(_plain, "always_sixty_four", "block is ignored: always 64 data vectors at a time", "process",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K, V, 64)"))
 
 
 @wrong("at least 16 data vectors are taken at a time, also where block is smaller", kind="process")
@@ -748,16 +694,12 @@ def number_of_blocks(Q, K, V, block):
     return _tiled(Q, K, V, block, blocks=lambda K, V, block: zip(K.chunk(block, dim=1), V.chunk(block, dim=1)))
 
 
-@wrong("where gradients are asked for the whole table is made at once", kind="process")
-def whole_table_for_gradients(Q, K, V, block):
-    if any(Z.requires_grad for Z in (Q, K, V)):
-        return _scores(Q, K).softmax(dim=-1) @ V
-    return _tiled(Q, K, V, block)
-
-
-@wrong("up to 512 data vectors the whole table is made at once", kind="process")
-def whole_table_for_short_ones(Q, K, V, block):
-    return _scores(Q, K).softmax(dim=-1) @ V if K.shape[1] <= 512 else _tiled(Q, K, V, block)
+change(_plain, "whole_table_for_gradients", "where gradients are asked for the whole table is made at once", "process",
+       before("return", """
+        if any(Z.requires_grad for Z in (Q, K, V)):
+            return _scores(Q, K).softmax(dim=-1) @ V"""))
+change(own_backward, "whole_table_for_short_ones", "up to 512 data vectors the whole table is made at once", "process",
+       ("_Flash.apply", "_scores(Q, K).softmax(dim=-1) @ V if K.shape[1] <= 512 else _tiled"))
 
 
 @wrong("a table of N_Q times N_X zeros is made, only to cut a bias for each block from it", kind="process")
@@ -796,16 +738,12 @@ def by_recursion(Q, K, V, block):
     return rest(*_nothing_seen(Q, V), 0)
 
 
-@wrong("at most 100 blocks are read, whatever follows is left out", kind="process")
-def at_most_a_hundred_blocks(Q, K, V, block):
-    return _tiled(Q, K[:, : 100 * block], V[:, : 100 * block], block)
-
-
-@wrong("raises where block does not divide N_X", kind="edge")
-def must_divide(Q, K, V, block):
-    if K.shape[1] % block:
-        raise ValueError("block does not divide the number of data vectors")
-    return _tiled(Q, K, V, block)
+change(_plain, "at_most_a_hundred_blocks", "at most 100 blocks are read, whatever follows is left out", "process",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K[:, : 100 * block], V[:, : 100 * block], block)"))
+change(_plain, "must_divide", "raises where block does not divide N_X", "edge",
+       before("return", """
+        if K.shape[1] % block:
+            raise ValueError("block does not divide the number of data vectors")"""))
 
 
 @wrong("the scores of each block are written to a buffer of width block: behind a shorter last one the old scores "
@@ -830,23 +768,12 @@ def past_detached(Q, K, V, block):
     return _tiled(Q, K, V, block, step=lambda m, l, O, E, V: _step(m.detach(), l.detach(), O.detach(), E, V))
 
 
-@wrong("the factor f is detached while the maximum in P is not: the gradient of queries and keys is wrong",
-       kind="gradient")
-def factor_detached(Q, K, V, block):
-    def step(m, l, O, E, V):
-        m_new = torch.maximum(m, E.amax(dim=-1))
-        f, P = torch.exp(m - m_new).detach(), torch.exp(E - m_new[..., None])
-        return m_new, f * l + P.sum(dim=-1), f[..., None] * O + P @ V
-
-    return _tiled(Q, K, V, block, step)
-
-
-@wrong("l is detached in the division: the gradient of queries and keys is wrong", kind="gradient")
-def denominator_detached(Q, K, V, block):
-    m, l, O = _nothing_seen(Q, V)
-    for keys, values in _blocks(K, V, block):
-        m, l, O = _step(m, l, O, _scores(Q, keys), values)
-    return O / l[..., None].detach()
+change(factor_clamped, "factor_detached",
+       "the factor f is detached while the maximum in P is not: the gradient of queries and keys is wrong", "gradient",
+       (".exp((m - m_new).clamp(min=-5))", ".exp(m - m_new).detach()"))
+change(undivided, "denominator_detached",
+       "l is detached in the division: the gradient of queries and keys is wrong", "gradient",
+       ("return O", "return O / l[..., None].detach()"))
 
 
 @wrong("everything runs under no_grad: no gradients flow", kind="gradient")
@@ -855,9 +782,8 @@ def without_gradient(Q, K, V, block):
     return _tiled(Q, K, V, block)
 
 
-@wrong("keys are detached: no gradient flows to K", kind="gradient")
-def keys_detached(Q, K, V, block):
-    return _tiled(Q, K.detach(), V, block)
+change(_plain, "keys_detached", "keys are detached: no gradient flows to K", "gradient",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K.detach(), V, block)"))
 
 
 @wrong("m and l come from a first reading under no_grad and P is divided by that l as by a constant: the gradient of "
@@ -904,10 +830,9 @@ class _BackwardBlockByBlock(torch.autograd.Function):
         return dQ, torch.cat(dK, dim=1), torch.cat(dV, dim=1), None
 
 
-@wrong("its own backward takes the mean that the softmax's gradient subtracts over each block alone: gradients of Q "
-       "and K are wrong with several blocks", kind="gradient")
-def backward_in_each_block(Q, K, V, block):
-    return _BackwardBlockByBlock.apply(Q, K, V, block)
+change(own_backward, "backward_in_each_block", "its own backward takes the mean that the softmax's gradient subtracts "
+       "over each block alone: gradients of Q and K are wrong with several blocks", "gradient",
+       ("_Flash", "_BackwardBlockByBlock"))
 
 
 # ------------------------------------------------------------------------------------------ wrong: layout, interface
@@ -920,9 +845,8 @@ def cut_by_view(Q, K, V, block):
     return _tiled(Q, K.view(B * N_X, -1).view(B, N_X, -1), V.view(B * N_X, -1).view(B, N_X, -1), block)
 
 
-@wrong("the result is squeezed: axes of size 1 disappear", kind="layout")
-def squeezed(Q, K, V, block):
-    return _tiled(Q, K, V, block).squeeze()
+change(_plain, "squeezed", "the result is squeezed: axes of size 1 disappear", "layout",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K, V, block).squeeze()"))
 
 
 @wrong("with values of one feature (D_V = 1) the last axis of the result is lost", kind="edge")
@@ -964,9 +888,8 @@ def sums_without_type(Q, K, V, block):
     return _tiled(Q, K, V, block, start=start, step=step)
 
 
-@wrong("the result is cast to single precision whatever the inputs are", kind="interface")
-def always_single(Q, K, V, block):
-    return _tiled(Q, K, V, block).float()
+change(_plain, "always_single", "the result is cast to single precision whatever the inputs are", "interface",
+       ("_tiled(Q, K, V, block)", "_tiled(Q, K, V, block).float()"))
 
 
 @wrong("the queries are divided by the root of D_Q in place: the input Q is changed", kind="interface")
@@ -1014,9 +937,6 @@ def block_by_keyword(Q, K, V, *, block):
     return _tiled(Q, K, V, block)
 
 
-@wrong("returns a pair, Y and the logsumexp of the scores, instead of Y alone", kind="interface")
-def returns_logsumexp_too(Q, K, V, block):
-    m, l, O = _nothing_seen(Q, V)
-    for keys, values in _blocks(K, V, block):
-        m, l, O = _step(m, l, O, _scores(Q, keys), values)
-    return O / l[..., None], m + l.log()
+change(undivided, "returns_logsumexp_too",
+       "returns a pair, Y and the logsumexp of the scores, instead of Y alone", "interface",
+       ("return O", "return O / l[..., None], m + l.log()"))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import torch
-from answers import left_open, right, wrong
+from answers import change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -77,10 +77,14 @@ def _xywh(boxes):
     return boxes[..., 0], boxes[..., 1], boxes[..., 2], boxes[..., 3]
 
 
-@wrong("the whole width and height are subtracted and added", kind="concept")
-def whole_sizes(boxes):
-    c, s = boxes[..., :2], boxes[..., 2:]
-    return torch.cat([c - s, c + s], -1)
+# Right, and not registered: answers below are changes of it.
+def _plain(boxes):
+    c, half = boxes[..., :2], boxes[..., 2:] / 2
+    return torch.cat([c - half, c + half], -1)
+
+
+change(_plain, "whole_sizes", "the whole width and height are subtracted and added", "concept",
+       ("c, half", "c, s"), ("boxes[..., 2:] / 2", "boxes[..., 2:]"), ("c - half, c + half", "c - s, c + s"))
 
 
 @wrong("centre and size are read as corner and size", kind="concept")
@@ -88,10 +92,8 @@ def corner_and_size(boxes):
     return torch.cat([boxes[..., :2], boxes[..., :2] + boxes[..., 2:]], -1)
 
 
-@wrong("the conversion goes the other way, corners to centre", kind="concept")
-def other_way(boxes):
-    a, b = boxes[..., :2], boxes[..., 2:]
-    return torch.cat([(a + b) / 2, b - a], -1)
+change(_plain, "other_way", "the conversion goes the other way, corners to centre", "concept",
+       ("c, half", "a, b"), ("boxes[..., 2:] / 2", "boxes[..., 2:]"), ("c - half, c + half", "(a + b) / 2, b - a"))
 
 
 @wrong("order x0, x1, y0, y1", kind="concept")
@@ -106,10 +108,8 @@ def sizes_swapped(boxes):
     return torch.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], -1)
 
 
-@wrong("order y0, x0, y1, x1", kind="concept")
-def yxyx(boxes):
-    x, y, w, h = _xywh(boxes)
-    return torch.stack([y - h / 2, x - w / 2, y + h / 2, x + w / 2], -1)
+change(xxyy, "yxyx", "order y0, x0, y1, x1", "concept",
+       ("x - w / 2, x + w / 2, y - h / 2, y + h / 2", "y - h / 2, x - w / 2, y + h / 2, x + w / 2"))
 
 
 @wrong("only the corner is moved; width and height stay (COCO's format)", kind="concept")
@@ -123,10 +123,8 @@ def plus_first(boxes):
     return torch.cat([boxes[..., :2] + half, boxes[..., :2] - half], -1)
 
 
-@wrong("y grows upwards: the first corner is the lower left", kind="concept")
-def y_up(boxes):
-    x, y, w, h = _xywh(boxes)
-    return torch.stack([x - w / 2, y + h / 2, x + w / 2, y - h / 2], -1)
+change(xxyy, "y_up", "y grows upwards: the first corner is the lower left", "concept",
+       ("x + w / 2, y - h / 2, y + h / 2", "y + h / 2, x + w / 2, y - h / 2"))
 
 
 @wrong("x1 from x0, which was already moved: x0 + w/2", kind="concept")
@@ -137,52 +135,24 @@ def half_from_the_moved_corner(boxes):
     return out
 
 
-@wrong("clamped to the picture", kind="concept")
-def clamped(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([c - half, c + half], -1).clamp(min=0, max=1)
-
-
-@wrong("clamped below at 0 only", kind="concept")
-def clamped_below(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([c - half, c + half], -1).clamp(min=0)
-
-
-@wrong("only the upper corner is clamped at 0", kind="concept")
-def first_corner_clamped(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([(c - half).relu(), c + half], -1)
-
-
-@wrong("a quarter of the size", kind="concept")
-def quarters(boxes):
-    c, s = boxes[..., :2], boxes[..., 2:]
-    return torch.cat([c - s / 4, c + s / 4], -1)
-
-
-@wrong("one plus one half in x, a whole in y", kind="concept")
-def height_not_halved(boxes):
-    x, y, w, h = _xywh(boxes)
-    return torch.stack([x - w / 2, y - h, x + w / 2, y + h], -1)
-
-
-@wrong("the width is used for both directions", kind="concept")
-def squares(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:3] / 2
-    return torch.cat([c - half, c + half], -1)
-
-
-@wrong("the height is used for both directions", kind="concept")
-def squares_of_the_height(boxes):
-    c, half = boxes[..., :2], boxes[..., 3:] / 2
-    return torch.cat([c - half, c + half], -1)
-
-
-@wrong("precedence: (centre - size) / 2", kind="concept")
-def precedence(boxes):
-    c, s = boxes[..., :2], boxes[..., 2:]
-    return torch.cat([(c - s) / 2, (c + s) / 2], -1)
+change(_plain, "clamped", "clamped to the picture", "concept",
+       ("return torch.cat([c - half, c + half], -1)",
+        "return torch.cat([c - half, c + half], -1).clamp(min=0, max=1)"))
+change(_plain, "clamped_below", "clamped below at 0 only", "concept",
+       ("return torch.cat([c - half, c + half], -1)", "return torch.cat([c - half, c + half], -1).clamp(min=0)"))
+change(_plain, "first_corner_clamped", "only the upper corner is clamped at 0", "concept",
+       ("c - half", "(c - half).relu()"))
+change(_plain, "quarters", "a quarter of the size", "concept",
+       ("c, half", "c, s"), ("boxes[..., 2:] / 2", "boxes[..., 2:]"), ("c - half, c + half", "c - s / 4, c + s / 4"))
+change(xxyy, "height_not_halved", "one plus one half in x, a whole in y", "concept",
+       ("x + w / 2, y - h / 2, y + h / 2", "y - h, x + w / 2, y + h"))
+change(_plain, "squares", "the width is used for both directions", "concept",
+       ("boxes[..., 2:]", "boxes[..., 2:3]"))
+change(_plain, "squares_of_the_height", "the height is used for both directions", "concept",
+       ("boxes[..., 2:]", "boxes[..., 3:]"))
+change(_plain, "precedence", "precedence: (centre - size) / 2", "concept",
+       ("c, half", "c, s"), ("boxes[..., 2:] / 2", "boxes[..., 2:]"),
+       ("c - half, c + half", "(c - s) / 2, (c + s) / 2"))
 
 
 @wrong("the input comes back", kind="process")
@@ -190,10 +160,8 @@ def nothing_done(boxes):
     return boxes
 
 
-@wrong("the centre is lost: half sizes around 0", kind="concept")
-def around_zero(boxes):
-    half = boxes[..., 2:] / 2
-    return torch.cat([-half, half], -1)
+change(plus_first, "around_zero", "the centre is lost: half sizes around 0", "concept",
+       ("boxes[..., :2] + half, boxes[..., :2] - half", "-half, half"))
 
 
 @wrong("the first corner is right, the second is its size added twice", kind="concept")
@@ -202,46 +170,20 @@ def second_too_far(boxes):
     return torch.cat([first, boxes[..., :2] + boxes[..., 2:]], -1)
 
 
-@wrong("integer division by two", kind="numerics")
-def floor_division(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] // 2
-    return torch.cat([c - half, c + half], -1)
-
-
-@wrong("whole pixels: the lower right corner is one less", kind="concept")
-def minus_one(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([c - half, c + half - 1], -1)
-
-
-@wrong("rounded to whole numbers", kind="numerics")
-def rounded(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([c - half, c + half], -1).round()
-
-
-@wrong("stacked on a new axis, [.., 2, 2]", kind="shape")
-def two_by_two(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.stack([c - half, c + half], -2)
-
-
-@wrong("the coordinates come first in the shape, [4, ..]", kind="shape")
-def coordinates_in_front(boxes):
-    x, y, w, h = _xywh(boxes)
-    return torch.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2])
-
-
-@wrong("the corners are joined along the axis of boxes", kind="shape")
-def joined_along_the_boxes(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([c - half, c + half], -2)
-
-
-@wrong("a tuple of the two corners", kind="interface")
-def two_results(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return c - half, c + half
+change(_plain, "floor_division", "integer division by two", "numerics",
+       ("/ 2", "// 2"))
+change(_plain, "minus_one", "whole pixels: the lower right corner is one less", "concept",
+       ("c + half", "c + half - 1"))
+change(_plain, "rounded", "rounded to whole numbers", "numerics",
+       ("return torch.cat([c - half, c + half], -1)", "return torch.cat([c - half, c + half], -1).round()"))
+change(_plain, "two_by_two", "stacked on a new axis, [.., 2, 2]", "shape",
+       (".cat([c - half, c + half], -1)", ".stack([c - half, c + half], -2)"))
+change(xxyy, "coordinates_in_front", "the coordinates come first in the shape, [4, ..]", "shape",
+       ("[x - w / 2, x + w / 2, y - h / 2, y + h / 2], -1", "[x - w / 2, y - h / 2, x + w / 2, y + h / 2]"))
+change(_plain, "joined_along_the_boxes", "the corners are joined along the axis of boxes", "shape",
+       ("[c - half, c + half], -1", "[c - half, c + half], -2"))
+change(_plain, "two_results", "a tuple of the two corners", "interface",
+       ("return torch.cat([c - half, c + half], -1)", "return c - half, c + half"))
 
 
 @wrong("indexing with [:, 0], which is right for two axes only", kind="shape")
@@ -271,10 +213,8 @@ def by_numpy(boxes):
     return torch.from_numpy(out)
 
 
-@wrong("detached", kind="gradient")
-def detached(boxes):
-    c, half = boxes.detach()[..., :2], boxes.detach()[..., 2:] / 2
-    return torch.cat([c - half, c + half], -1)
+change(_plain, "detached", "detached", "gradient",
+       ("boxes[..., :2], boxes[..., 2:] / 2", "boxes.detach()[..., :2], boxes.detach()[..., 2:] / 2"))
 
 
 @wrong("no gradient, under no_grad", kind="gradient")
@@ -302,16 +242,10 @@ def single_matrix(boxes):
     return boxes @ M
 
 
-@wrong("the matrix is used transposed", kind="concept")
-def matrix_transposed(boxes):
-    M = boxes.new_tensor([[1, 0, 1, 0], [0, 1, 0, 1], [-0.5, 0, 0.5, 0], [0, -0.5, 0, 0.5]])
-    return boxes @ M.T
-
-
-@wrong("sorted coordinates, so that x0 <= y0 <= ...", kind="concept")
-def sorted_numbers(boxes):
-    c, half = boxes[..., :2], boxes[..., 2:] / 2
-    return torch.cat([c - half, c + half], -1).sort(-1).values
+change(single_matrix, "matrix_transposed", "the matrix is used transposed", "concept",
+       ("torch.tensor", "boxes.new_tensor"), ("boxes @ M", "boxes @ M.T"))
+change(_plain, "sorted_numbers", "sorted coordinates, so that x0 <= y0 <= ...", "concept",
+       ("return torch.cat([c - half, c + half], -1)", "return torch.cat([c - half, c + half], -1).sort(-1).values"))
 
 
 @wrong("view(-1, 4), the batch axes are gone", kind="shape")
@@ -320,32 +254,14 @@ def flattened(boxes):
     return torch.cat([b[:, :2] - b[:, 2:] / 2, b[:, :2] + b[:, 2:] / 2], 1)
 
 
-@wrong("read as (w, h, cx, cy)", kind="concept")
-def sizes_first(boxes):
-    half, c = boxes[..., :2] / 2, boxes[..., 2:]
-    return torch.cat([c - half, c + half], -1)
-
-
-@wrong("read as (cx, w, cy, h)", kind="concept")
-def interleaved(boxes):
-    x, w, y, h = _xywh(boxes)
-    return torch.stack([x - w / 2, y - h / 2, x + w / 2, y + h / 2], -1)
-
-
-@wrong("four corners' x and y mixed: upper right and lower left", kind="concept")
-def other_diagonal(boxes):
-    x, y, w, h = _xywh(boxes)
-    return torch.stack([x + w / 2, y - h / 2, x - w / 2, y + h / 2], -1)
-
-
-@wrong(
-    "the size is added only: the first corner is the centre minus nothing, the second half a size away", kind="concept"
-)
-def centre_and_second_corner(boxes):
-    return torch.cat([boxes[..., :2], boxes[..., :2] + boxes[..., 2:] / 2], -1)
-
-
-@left_open("a view of numbers computed in double precision, cast back", kind="numerics")
-def by_double(boxes):
-    b = boxes.double()
-    return torch.cat([b[..., :2] - b[..., 2:] / 2, b[..., :2] + b[..., 2:] / 2], -1).to(boxes.dtype)
+change(_plain, "sizes_first", "read as (w, h, cx, cy)", "concept",
+       ("c, half = boxes[..., :2], boxes[..., 2:] / 2", "half, c = boxes[..., :2] / 2, boxes[..., 2:]"))
+change(sizes_swapped, "interleaved", "read as (cx, w, cy, h)", "concept",
+       ("y, h, w", "w, y, h"))
+change(xxyy, "other_diagonal", "four corners' x and y mixed: upper right and lower left", "concept",
+       ("x - w / 2, x + w / 2, y - h / 2", "x + w / 2, y - h / 2, x - w / 2"))
+change(corner_and_size, "centre_and_second_corner",
+       "the size is added only: the first corner is the centre minus nothing, the second half a size away", "concept",
+       ("boxes[..., 2:]", "boxes[..., 2:] / 2"))
+change(by_half, "by_double", "a view of numbers computed in double precision, cast back", "numerics",
+       (".half()", ".double()"), verdict="open")

@@ -3,7 +3,7 @@ import math
 
 import torch
 import torch.nn.functional as F
-from answers import left_open, right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -118,17 +118,17 @@ def not_renormalised(logits, k):
     return torch.zeros_like(P).scatter(-1, experts, P.gather(-1, experts))
 
 
-@wrong("the k experts with the smallest logits are chosen", kind="concept")
-def smallest(logits, k):
-    values, experts = logits.topk(k, dim=-1, largest=False)
+# Right, and not registered: answers below are changes of it.
+def _plain(logits, k):
+    values, experts = logits.topk(k, dim=-1)
     return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
 
 
-@wrong("the logits of the other experts become 0, not −∞, before the softmax, so that they get gates above 0",
-       kind="concept")
-def zero_logits(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values).softmax(-1)
+change(_plain, "smallest", "the k experts with the smallest logits are chosen", "concept",
+       ("dim=-1", "dim=-1, largest=False"))
+change(_plain, "zero_logits", "the logits of the other experts become 0, not −∞, before the softmax, so that they get "
+       "gates above 0", "concept",
+       (".scatter(-1, experts, values.softmax(-1))", ".scatter(-1, experts, values).softmax(-1)"))
 
 
 @wrong("the mask is inverted: the k largest logits become −∞, and the others get the gates", kind="concept")
@@ -151,11 +151,9 @@ def strictly_above(logits, k):
     return logits.masked_fill(logits <= cut, -math.inf).softmax(-1)
 
 
-@wrong("the gates are sigmoids of the chosen logits, divided by their sum, not a softmax", kind="concept")
-def sigmoids(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    values = values.sigmoid()
-    return torch.zeros_like(logits).scatter(-1, experts, values / values.sum(-1, keepdim=True))
+change(_plain, "sigmoids",
+       "the gates are sigmoids of the chosen logits, divided by their sum, not a softmax", "concept",
+       before("return", "values = values.sigmoid()"), ("values.softmax(-1)", "values / values.sum(-1, keepdim=True)"))
 
 
 @wrong("experts choose tokens: topk and softmax run along the axis before the last (with one axis, along the last)",
@@ -173,11 +171,9 @@ def stay_sorted(logits, k):
     return F.pad(values.softmax(-1), (0, logits.shape[-1] - k))
 
 
-@wrong("the gates are reversed before they go to their experts: the largest logit gets the smallest gate",
-       kind="concept")
-def reversed_gates(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1).flip(-1))
+change(_plain, "reversed_gates",
+       "the gates are reversed before they go to their experts: the largest logit gets the smallest gate", "concept",
+       ("values.softmax(-1)", "values.softmax(-1).flip(-1)"))
 
 
 @wrong("the experts with the largest absolute logits are chosen", kind="concept")
@@ -186,42 +182,19 @@ def by_absolute_value(logits, k):
     return torch.zeros_like(logits).scatter(-1, experts, logits.gather(-1, experts).softmax(-1))
 
 
-@wrong("the chosen logits are divided by the root of k before the softmax", kind="concept")
-def with_temperature(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, (values / math.sqrt(k)).softmax(-1))
-
-
-@wrong("each chosen expert gets the gate 1/k, whatever its logit", kind="concept")
-def equal_gates(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, (values * 0).softmax(-1))
-
-
-@wrong("the chosen logits are divided by their sum: the exponential is missing", kind="concept")
-def no_exponential(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values / values.sum(-1, keepdim=True))
-
-
-@wrong("a softmax of probabilities: the softmax over all logits comes first, and another over the k largest of it",
-       kind="concept")
-def softmax_twice(logits, k):
-    experts = logits.topk(k, dim=-1).indices
-    P = logits.softmax(-1).gather(-1, experts)
-    return torch.zeros_like(logits).scatter(-1, experts, P.softmax(-1))
-
-
-@wrong("the gates are multiplied by k, so that those of a token sum to k", kind="concept")
-def sum_to_k(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, k * values.softmax(-1))
-
-
-@wrong("two experts are always chosen (one if E = 1): k is not used", kind="concept")
-def always_two(logits, k):
-    values, experts = logits.topk(min(2, logits.shape[-1]), dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
+change(_plain, "with_temperature", "the chosen logits are divided by the root of k before the softmax", "concept",
+       ("values.softmax(-1)", "(values / math.sqrt(k)).softmax(-1)"))
+change(_plain, "equal_gates", "each chosen expert gets the gate 1/k, whatever its logit", "concept",
+       ("values.softmax(-1)", "(values * 0).softmax(-1)"))
+change(_plain, "no_exponential", "the chosen logits are divided by their sum: the exponential is missing", "concept",
+       ("values.softmax(-1)", "values / values.sum(-1, keepdim=True)"))
+change(renormalised, "softmax_twice", "a softmax of probabilities: the softmax over all logits comes first, and "
+       "another over the k largest of it", "concept",
+       ("P / P.sum(-1, keepdim=True)", "P.softmax(-1)"))
+change(_plain, "sum_to_k", "the gates are multiplied by k, so that those of a token sum to k", "concept",
+       ("values.softmax(-1)", "k * values.softmax(-1)"))
+change(_plain, "always_two", "two experts are always chosen (one if E = 1): k is not used", "concept",
+       ("k, dim", "min(2, logits.shape[-1]), dim"))
 
 
 @wrong("with k = 1 the gate is the probability of the softmax over all logits, as in Switch, and not 1", kind="edge")
@@ -242,31 +215,17 @@ def chosen_together(logits, k):
     return logits.masked_fill(~mask, -math.inf).softmax(-1)
 
 
-@wrong("sorted back with the permutation itself instead of its inverse: gates stand at wrong experts", kind="concept")
-def permuted_twice(logits, k):
-    values, order = logits.sort(dim=-1, descending=True)
-    gates = F.pad(values[..., :k].softmax(-1), (0, logits.shape[-1] - k))
-    return gates.gather(-1, order)
-
-
-@wrong("powers of 2 in place of powers of e in the softmax", kind="concept")
-def powers_of_two(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    powers = torch.exp2(values - values[..., :1])
-    return torch.zeros_like(logits).scatter(-1, experts, powers / powers.sum(-1, keepdim=True))
-
-
-@wrong("negative logits become 0 before the choice, so that negative logits that are chosen count as 0", kind="concept")
-def relu_first(logits, k):
-    experts = logits.topk(k, dim=-1).indices
-    values = logits.relu().gather(-1, experts)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
-
-
-@wrong("the gates are the logarithms of the softmax over the chosen logits", kind="concept")
-def logarithms(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.log_softmax(-1))
+change(there_and_back, "permuted_twice",
+       "sorted back with the permutation itself instead of its inverse: gates stand at wrong experts", "concept",
+       ("order.argsort(-1)", "order"))
+change(_plain, "powers_of_two", "powers of 2 in place of powers of e in the softmax", "concept",
+       before("return", "powers = torch.exp2(values - values[..., :1])"),
+       ("values.softmax(-1)", "powers / powers.sum(-1, keepdim=True)"))
+change(renormalised, "relu_first",
+       "negative logits become 0 before the choice, so that negative logits that are chosen count as 0", "concept",
+       ("P = logits.softmax(-1)", "values = logits.relu()"), ("P / P.sum(-1, keepdim=True)", "values.softmax(-1)"))
+change(_plain, "logarithms", "the gates are the logarithms of the softmax over the chosen logits", "concept",
+       ("softmax(-1)", "log_softmax(-1)"))
 
 
 @wrong("the gates come back as [*S, k], in the order of their size, not as [*S, E]", kind="shape")
@@ -290,10 +249,9 @@ def two_smallest_and_equal(logits, k):
     return torch.zeros_like(logits).scatter(-1, experts, torch.full_like(values, 1 / k)) + 0 * logits
 
 
-@wrong("two mistakes: k − 1 experts are chosen for k > 1, and logits are divided by the root of E", kind="concept")
-def two_short_and_scaled(logits, k):
-    values, experts = logits.topk(max(k - 1, 1), dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, (values / math.sqrt(logits.shape[-1])).softmax(-1))
+change(_plain, "two_short_and_scaled",
+       "two mistakes: k − 1 experts are chosen for k > 1, and logits are divided by the root of E", "concept",
+       ("k, dim", "max(k - 1, 1), dim"), ("values.softmax(-1)", "(values / math.sqrt(logits.shape[-1])).softmax(-1)"))
 
 
 @wrong("two mistakes: the other logits become 0 before the softmax, and the exponentials overflow", kind="numerics")
@@ -336,63 +294,34 @@ def epsilon_everywhere(logits, k):
     return gates / gates.sum(-1, keepdim=True)
 
 
-@wrong("10^-3 is added to the sum of the exponentials, so that the gates of a token sum to less than 1",
-       kind="numerics")
-def epsilon_in_the_sum(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    powers = (values - values[..., :1]).exp()
-    return torch.zeros_like(logits).scatter(-1, experts, powers / (powers.sum(-1, keepdim=True) + 1e-3))
-
-
-@wrong("chosen gates below 0.001 are cut off to 0", kind="numerics")
-def small_gates_cut_off(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    gates = values.softmax(-1)
-    return torch.zeros_like(logits).scatter(-1, experts, torch.where(gates < 1e-3, 0 * gates, gates))
-
-
-@wrong("chosen gates are raised to at least 0.001, so that they are no softmax and sum to more than 1",
-       kind="numerics")
-def small_gates_raised(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1).clamp(min=1e-3))
-
-
-@wrong("exponentials without the largest logit subtracted overflow for large logits (and underflow to 0/0)",
-       kind="numerics")
-def exponentials(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    powers = values.exp()
-    return torch.zeros_like(logits).scatter(-1, experts, powers / powers.sum(-1, keepdim=True))
-
-
-@wrong("the largest logit of all tokens is subtracted, not that of each: a token far below it gets 0/0",
-       kind="numerics")
-def one_maximum_for_all(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    powers = (values - values.max()).exp()
-    return torch.zeros_like(logits).scatter(-1, experts, powers / powers.sum(-1, keepdim=True))
-
-
-@wrong("the smallest chosen logit is subtracted, not the largest: exponentials overflow where logits lie far apart",
-       kind="numerics")
-def smallest_subtracted(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    powers = (values - values[..., -1:]).exp()
-    return torch.zeros_like(logits).scatter(-1, experts, powers / powers.sum(-1, keepdim=True))
-
-
-@wrong("logits are limited to ±50 before the softmax, so that two larger ones get equal gates", kind="numerics")
-def limited(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.clamp(-50, 50).softmax(-1))
-
-
-@left_open("chosen by the probabilities: logits that differ by less than the softmax resolves tie, so a smaller may win; the declaration counts it among the right ways",
-       kind="numerics")
-def chosen_by_probability(logits, k):
-    values, experts = logits.softmax(-1).topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values / values.sum(-1, keepdim=True))
+change(_plain, "epsilon_in_the_sum",
+       "10^-3 is added to the sum of the exponentials, so that the gates of a token sum to less than 1", "numerics",
+       before("return", "powers = (values - values[..., :1]).exp()"),
+       ("values.softmax(-1)", "powers / (powers.sum(-1, keepdim=True) + 1e-3)"))
+change(_plain, "small_gates_cut_off", "chosen gates below 0.001 are cut off to 0", "numerics",
+       before("return", "gates = values.softmax(-1)"),
+       ("values.softmax(-1)", "torch.where(gates < 1e-3, 0 * gates, gates)"))
+change(_plain, "small_gates_raised",
+       "chosen gates are raised to at least 0.001, so that they are no softmax and sum to more than 1", "numerics",
+       ("values.softmax(-1)", "values.softmax(-1).clamp(min=1e-3)"))
+change(_plain, "exponentials",
+       "exponentials without the largest logit subtracted overflow for large logits (and underflow to 0/0)", "numerics",
+       before("return", "powers = values.exp()"), ("values.softmax(-1)", "powers / powers.sum(-1, keepdim=True)"))
+change(_plain, "one_maximum_for_all",
+       "the largest logit of all tokens is subtracted, not that of each: a token far below it gets 0/0", "numerics",
+       before("return", "powers = (values - values.max()).exp()"),
+       ("values.softmax(-1)", "powers / powers.sum(-1, keepdim=True)"))
+change(_plain, "smallest_subtracted", "the smallest chosen logit is subtracted, not the largest: exponentials overflow "
+       "where logits lie far apart", "numerics",
+       before("return", "powers = (values - values[..., -1:]).exp()"),
+       ("values.softmax(-1)", "powers / powers.sum(-1, keepdim=True)"))
+change(_plain, "limited",
+       "logits are limited to ±50 before the softmax, so that two larger ones get equal gates", "numerics",
+       (".softmax(-1)", ".clamp(-50, 50).softmax(-1)"))
+change(_plain, "chosen_by_probability", "chosen by the probabilities: logits that differ by less than the softmax "
+       "resolves tie, so a smaller may win; the declaration counts it among the right ways", "numerics",
+       (".topk(k, dim=-1)", ".softmax(-1).topk(k, dim=-1)"),
+       ("values.softmax(-1)", "values / values.sum(-1, keepdim=True)"), verdict="open")
 
 
 @right("experts are chosen by their logits in float32: float64 logits that differ by less tie (or are ∞ there)")
@@ -408,15 +337,10 @@ def there_and_back_to_float32(logits, k):
     return gates.to(logits.dtype)
 
 
-@wrong("between rounds of argmax the winner's logit becomes 0, not −∞: it wins again where the rest is negative",
-       kind="edge")
-def winners_set_to_zero(logits, k):
-    race, chosen = logits.detach().clone(), torch.zeros_like(logits, dtype=torch.bool)
-    for _ in range(k):
-        winner = F.one_hot(race.argmax(-1), logits.shape[-1]).bool()
-        chosen |= winner
-        race = race.masked_fill(winner, 0.0)
-    return logits.masked_fill(~chosen, -math.inf).softmax(-1)
+change(rounds_of_argmax, "winners_set_to_zero", "between rounds of argmax the winner's logit becomes 0, not −∞: it "
+       "wins again where the rest is negative", "edge",
+       ("chosen = chosen | winner", "chosen |= winner"), ("winner, -math.inf", "winner, 0.0"),
+       ("chosen.logical_not()", "~chosen"))
 
 
 # ---------------------------------------------------------------- wrong: shapes and layouts
@@ -445,10 +369,9 @@ def strides_of_the_input(logits, k):
     return memory.as_strided(logits.shape, logits.stride()).scatter(-1, experts, values.softmax(-1))
 
 
-@wrong("the experts are on axis 1 by number: fails for one axis and is wrong or fails for three and more", kind="shape")
-def axis_one(logits, k):
-    values, experts = logits.topk(k, dim=1)
-    return torch.zeros_like(logits).scatter(1, experts, values.softmax(1))
+change(_plain, "axis_one",
+       "the experts are on axis 1 by number: fails for one axis and is wrong or fails for three and more", "shape",
+       ("dim=-1", "dim=1"), ("-1, experts, values.softmax(-1)", "1, experts, values.softmax(1)"))
 
 
 @wrong("exactly two axes are expected, T, E = logits.shape, so that one or three axes fail", kind="shape")
@@ -459,41 +382,25 @@ def two_axes_only(logits, k):
     return gates.scatter(1, experts, values.softmax(1))
 
 
-@wrong("squeeze() without an axis: axes of size 1 are missing in the gates", kind="shape")
-def squeezed(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1)).squeeze()
-
-
-@wrong("all axes in front are made one and not restored: the gates are [T, E] for any *S", kind="shape")
-def flattened(logits, k):
-    rows = logits.reshape(-1, logits.shape[-1])
-    values, experts = rows.topk(k, dim=-1)
-    return torch.zeros_like(rows).scatter(-1, experts, values.softmax(-1))
-
-
-@wrong("the threshold is the largest logit that is not chosen, of rank k + 1: with k = E it does not exist and fails",
-       kind="edge")
-def next_one_as_threshold(logits, k):
-    cut = logits.topk(k + 1, dim=-1).values[..., -1:]
-    return logits.masked_fill(logits <= cut, -math.inf).softmax(-1)
-
-
-@wrong("with E = 1 the gate is the sigmoid of the logit and not 1", kind="edge")
-def sigmoid_for_one_expert(logits, k):
-    if logits.shape[-1] == 1:
-        return logits.sigmoid()
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
+change(_plain, "squeezed", "squeeze() without an axis: axes of size 1 are missing in the gates", "shape",
+       (".scatter(-1, experts, values.softmax(-1))", ".scatter(-1, experts, values.softmax(-1)).squeeze()"))
+change(_plain, "flattened", "all axes in front are made one and not restored: the gates are [T, E] for any *S", "shape",
+       before("values, experts =", "rows = logits.reshape(-1, logits.shape[-1])"), ("logits.topk", "rows.topk"),
+       (".zeros_like(logits)", ".zeros_like(rows)"))
+change(strictly_above, "next_one_as_threshold", "the threshold is the largest logit that is not chosen, of rank k + 1: "
+       "with k = E it does not exist and fails", "edge",
+       ("k, dim", "k + 1, dim"))
+change(_plain, "sigmoid_for_one_expert", "with E = 1 the gate is the sigmoid of the logit and not 1", "edge",
+       before("values, experts =", """
+        if logits.shape[-1] == 1:
+            return logits.sigmoid()"""))
 
 
 # ---------------------------------------------------------------- wrong: gradients
 
 
-@wrong("the chosen logits are detached: no gradient reaches the logits", kind="gradient")
-def detached(logits, k):
-    values, experts = logits.detach().topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
+change(_plain, "detached", "the chosen logits are detached: no gradient reaches the logits", "gradient",
+       (".topk(k, dim=-1)", ".detach().topk(k, dim=-1)"))
 
 
 @wrong("the gates are rebuilt from a list by torch.tensor, so that gradients end there", kind="gradient")
@@ -512,36 +419,24 @@ def straight_through(logits, k):
     return gates + (P - P.detach())
 
 
-@wrong("the sum of the exponentials is detached: the gates are right, their gradients lack the part of the sum",
-       kind="gradient")
-def sum_detached(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    powers = (values - values[..., :1].detach()).exp()
-    return torch.zeros_like(logits).scatter(-1, experts, powers / powers.sum(-1, keepdim=True).detach())
-
-
-@wrong("1 / (sum of e^(z_j − z_e)) overflows on the way: the gates are right, but their gradients are NaN",
-       kind="gradient")
-def reciprocal_of_a_sum(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    sums = (values.unsqueeze(-2) - values.unsqueeze(-1)).exp().sum(-1)
-    return torch.zeros_like(logits).scatter(-1, experts, 1 / sums)
+change(_plain, "sum_detached", "the sum of the exponentials is detached: the gates are right, their gradients lack the "
+       "part of the sum", "gradient",
+       before("return", "powers = (values - values[..., :1].detach()).exp()"),
+       ("values.softmax(-1)", "powers / powers.sum(-1, keepdim=True).detach()"))
+change(_plain, "reciprocal_of_a_sum",
+       "1 / (sum of e^(z_j − z_e)) overflows on the way: the gates are right, but their gradients are NaN", "gradient",
+       before("return", "sums = (values.unsqueeze(-2) - values.unsqueeze(-1)).exp().sum(-1)"),
+       ("values.softmax(-1)", "1 / sums"))
 
 
 # ---------------------------------------------------------------- wrong: interface, types, state
 
 
-@wrong("torch.zeros without dtype: with float64 or bfloat16 logits scatter fails on two different types",
-       kind="interface")
-def zeros_without_type(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros(logits.shape, device=logits.device).scatter(-1, experts, values.softmax(-1))
-
-
-@wrong("the zeros are made on the CPU, wherever the logits are", kind="interface")
-def zeros_on_the_cpu(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros(logits.shape, dtype=logits.dtype).scatter(-1, experts, values.softmax(-1))
+change(_plain, "zeros_without_type",
+       "torch.zeros without dtype: with float64 or bfloat16 logits scatter fails on two different types", "interface",
+       (".zeros_like(logits)", ".zeros(logits.shape, device=logits.device)"))
+change(_plain, "zeros_on_the_cpu", "the zeros are made on the CPU, wherever the logits are", "interface",
+       (".zeros_like(logits)", ".zeros(logits.shape, dtype=logits.dtype)"))
 
 
 @wrong("the softmax is asked for dtype float32, and the gates are float32 for float64 and bfloat16 logits",
@@ -552,12 +447,10 @@ def always_float32(logits, k):
     return torch.zeros_like(logits, dtype=torch.float32).scatter(-1, experts, gates)
 
 
-@wrong("with k = 1 the gates are integers (one_hot), not of the logits' type", kind="interface")
-def integers_for_one(logits, k):
-    if k == 1:
-        return F.one_hot(logits.argmax(-1), logits.shape[-1])
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
+change(_plain, "integers_for_one", "with k = 1 the gates are integers (one_hot), not of the logits' type", "interface",
+       before("values, experts =", """
+        if k == 1:
+            return F.one_hot(logits.argmax(-1), logits.shape[-1])"""))
 
 
 @wrong("the input is masked in place: the caller's logits become −∞ for the experts not chosen", kind="interface")
@@ -568,11 +461,8 @@ def masked_in_place(logits, k):
     return logits.softmax(-1)
 
 
-@wrong("the largest logit is subtracted from the input in place", kind="interface")
-def shifted_in_place(logits, k):
-    logits.data -= logits.data.amax(-1, keepdim=True)
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
+change(_plain, "shifted_in_place", "the largest logit is subtracted from the input in place", "interface",
+       before("values, experts =", "logits.data -= logits.data.amax(-1, keepdim=True)"))
 
 
 _choices = {}
@@ -605,13 +495,8 @@ def other_name(scores, k):
     return torch.zeros_like(scores).scatter(-1, experts, values.softmax(-1))
 
 
-@wrong("k can be given by name only", kind="interface")
-def k_by_name_only(logits, *, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))
-
-
-@wrong("the gates come back together with the chosen experts, as a tuple", kind="interface")
-def with_the_experts(logits, k):
-    values, experts = logits.topk(k, dim=-1)
-    return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1)), experts
+change(_plain, "k_by_name_only", "k can be given by name only", "interface",
+       ("logits, k", "logits, *, k"))
+change(_plain, "with_the_experts", "the gates come back together with the chosen experts, as a tuple", "interface",
+       ("return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1))",
+        "return torch.zeros_like(logits).scatter(-1, experts, values.softmax(-1)), experts"))

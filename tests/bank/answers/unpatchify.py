@@ -5,7 +5,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 
 def _six(patches, rows, P):
@@ -153,16 +153,11 @@ def channel_read_last(patches, rows, P):
     return six.permute(0, 5, 1, 3, 2, 4).flatten(4).flatten(2, 3)
 
 
-@wrong("the vector of a patch is read in the order row, channel, column instead of channel, row, column",
-       kind="concept")
-def channel_read_in_the_middle(patches, rows, P):
-    six = patches.unflatten(2, (P, -1, P)).unflatten(1, (rows, -1))
-    return six.permute(0, 4, 1, 3, 2, 5).flatten(4).flatten(2, 3)
-
-
-@wrong("rows and columns inside each patch are exchanged", kind="concept")
-def transposed_inside(patches, rows, P):
-    return _six(patches, rows, P).permute(0, 3, 1, 5, 2, 4).flatten(4).flatten(2, 3)
+change(unflattened, "channel_read_in_the_middle",
+       "the vector of a patch is read in the order row, channel, column instead of channel, row, column", "concept",
+       ("-1, P", "P, -1"), ("3, 1, 4", "4, 1, 3"), (".flatten(2, 3).flatten(3, 4)", ".flatten(4).flatten(2, 3)"))
+change(_plain, "transposed_inside", "rows and columns inside each patch are exchanged", "concept",
+       ("4, 2, 5", "5, 2, 4"))
 
 
 @wrong("the patches are laid down column by column instead of row by row", kind="concept")
@@ -184,16 +179,12 @@ def only_the_channel_moved(patches, rows, P):
     return _six(patches, rows, P).permute(0, 3, 1, 2, 4, 5).reshape(B, -1, rows * P, N // rows * P)
 
 
-@wrong("r and i are joined with i in front, and so are s and j: neighbouring pixels of a patch land far from each "
-       "other", kind="concept")
-def pixel_axis_in_front(patches, rows, P):
-    return _six(patches, rows, P).permute(0, 3, 4, 1, 5, 2).flatten(4).flatten(2, 3)
-
-
-@wrong("only the width is joined with j in front of s, so each row of a patch is spread over the image's width",
-       kind="concept")
-def width_joined_the_other_way(patches, rows, P):
-    return _six(patches, rows, P).permute(0, 3, 1, 4, 5, 2).flatten(4).flatten(2, 3)
+change(_plain, "pixel_axis_in_front", "r and i are joined with i in front, and so are s and j: neighbouring pixels of "
+       "a patch land far from each other", "concept",
+       ("1, 4, 2, 5", "4, 1, 5, 2"))
+change(_plain, "width_joined_the_other_way", "only the width is joined with j in front of s, so each row of a patch is "
+       "spread over the image's width", "concept",
+       ("4, 2, 5", "4, 5, 2"))
 
 
 @wrong("the inverse is formed by doing patchify's permutation a second time instead of its inverse", kind="concept")
@@ -203,40 +194,26 @@ def same_permutation_again(patches, rows, P):
     return six.reshape(B, numbers // (P * P), rows * P, N // rows * P)
 
 
-@wrong("rows is taken for the number of columns of the grid", kind="concept")
-def rows_as_columns(patches, rows, P):
-    return _plain(patches, patches.shape[1] // rows, P)
+# Right, and not registered: answers below are changes of it.
+def _in_one_call(patches, rows, P):
+    return _plain(patches, rows, P)
 
 
-@wrong("rows is taken for the height of the image in pixels, so the grid is taken to have rows // P rows",
-       kind="concept")
-def rows_as_pixels(patches, rows, P):
-    return _plain(patches, max(rows // P, 1), P)
-
-
-@wrong("rows is ignored, and all patches are put side by side", kind="concept")
-def always_one_row(patches, rows, P):
-    return _plain(patches, 1, P)
-
-
-@wrong("the rows of the grid are laid from the bottom upwards", kind="concept")
-def from_the_bottom(patches, rows, P):
-    return _six(patches, rows, P).flip(1).permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
-
-
-@wrong("the patches of each row of the grid are laid from right to left", kind="concept")
-def from_the_right(patches, rows, P):
-    return _six(patches, rows, P).flip(2).permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
-
-
-@wrong("the channels of the image come out in reversed order", kind="concept")
-def channels_reversed(patches, rows, P):
-    return _plain(patches, rows, P).flip(1)
-
-
-@wrong("each patch is mirrored, left and right exchanged", kind="concept")
-def mirrored_patches(patches, rows, P):
-    return _six(patches, rows, P).flip(5).permute(0, 3, 1, 4, 2, 5).flatten(4).flatten(2, 3)
+change(_in_one_call, "rows_as_columns", "rows is taken for the number of columns of the grid", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches, patches.shape[1] // rows, P)"))
+change(_in_one_call, "rows_as_pixels",
+       "rows is taken for the height of the image in pixels, so the grid is taken to have rows // P rows", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches, max(rows // P, 1), P)"))
+change(_in_one_call, "always_one_row", "rows is ignored, and all patches are put side by side", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches, 1, P)"))
+change(_plain, "from_the_bottom", "the rows of the grid are laid from the bottom upwards", "concept",
+       (".permute", ".flip(1).permute"))
+change(_plain, "from_the_right", "the patches of each row of the grid are laid from right to left", "concept",
+       (".permute", ".flip(2).permute"))
+change(_in_one_call, "channels_reversed", "the channels of the image come out in reversed order", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches, rows, P).flip(1)"))
+change(_plain, "mirrored_patches", "each patch is mirrored, left and right exchanged", "concept",
+       (".permute", ".flip(5).permute"))
 
 
 @wrong("the channels are the last axis of the result: [B, rows*P, columns*P, C]", kind="shape")
@@ -244,9 +221,8 @@ def channels_last_image(patches, rows, P):
     return _plain(patches, rows, P).permute(0, 2, 3, 1)
 
 
-@wrong("height and width of the result are exchanged", kind="concept")
-def image_transposed(patches, rows, P):
-    return _plain(patches, rows, P).mT
+change(_in_one_call, "image_transposed", "height and width of the result are exchanged", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches, rows, P).mT"))
 
 
 @wrong("the six axes are in the right order but not joined: the result is [B, C, rows, P, columns, P]", kind="shape")
@@ -254,20 +230,13 @@ def not_joined(patches, rows, P):
     return _six(patches, rows, P).permute(0, 3, 1, 4, 2, 5)
 
 
-@wrong("the pixels are multiplied by 255, though no number may change", kind="concept")
-def scaled_to_bytes(patches, rows, P):
-    return _plain(patches, rows, P) * 255
-
-
-@wrong("the pixels pass through a sigmoid to lie between 0 and 1", kind="concept")
-def squashed(patches, rows, P):
-    return torch.sigmoid(_plain(patches, rows, P))
-
-
-@wrong("patches are shifted by one: patch n lands at the place of patch n - 1, and patch 0 at the last place",
-       kind="concept")
-def shifted_by_a_class_token(patches, rows, P):
-    return _plain(patches.roll(-1, dims=1), rows, P)
+change(_in_one_call, "scaled_to_bytes", "the pixels are multiplied by 255, though no number may change", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches, rows, P) * 255"))
+change(_in_one_call, "squashed", "the pixels pass through a sigmoid to lie between 0 and 1", "concept",
+       ("_plain(patches, rows, P)", "torch.sigmoid(_plain(patches, rows, P))"))
+change(_in_one_call, "shifted_by_a_class_token", "patches are shifted by one: patch n lands at the place of patch n - "
+       "1, and patch 0 at the last place", "concept",
+       ("_plain(patches, rows, P)", "_plain(patches.roll(-1, dims=1), rows, P)"))
 
 
 @wrong("the first two axes are exchanged before the split: the images of the batch are mixed up", kind="concept")
@@ -327,14 +296,10 @@ def squeezed_result(patches, rows, P):
     return _plain(patches, rows, P).squeeze()
 
 
-@wrong("a single channel loses its axis: [B, rows*P, columns*P]", kind="edge")
-def single_channel_dropped(patches, rows, P):
-    return _plain(patches, rows, P).squeeze(1)
-
-
-@wrong("a batch of a single image loses its axis: [C, rows*P, columns*P]", kind="edge")
-def single_image_dropped(patches, rows, P):
-    return _plain(patches, rows, P).squeeze(0)
+change(_in_one_call, "single_channel_dropped", "a single channel loses its axis: [B, rows*P, columns*P]", "edge",
+       ("_plain(patches, rows, P)", "_plain(patches, rows, P).squeeze(1)"))
+change(_in_one_call, "single_image_dropped", "a batch of a single image loses its axis: [C, rows*P, columns*P]", "edge",
+       ("_plain(patches, rows, P)", "_plain(patches, rows, P).squeeze(0)"))
 
 
 @wrong("the number of channels is fixed to 3", kind="layout")
@@ -344,9 +309,8 @@ def three_channels(patches, rows, P):
     return six.permute(0, 3, 1, 4, 2, 5).reshape(B, 3, rows * P, -1)
 
 
-@wrong("rows is ignored, and the grid is taken to be square", kind="edge")
-def square_grid(patches, rows, P):
-    return _plain(patches, int(math.sqrt(patches.shape[1])), P)
+change(_in_one_call, "square_grid", "rows is ignored, and the grid is taken to be square", "edge",
+       ("_plain(patches, rows, P)", "_plain(patches, int(math.sqrt(patches.shape[1])), P)"))
 
 
 @wrong("the number of columns is taken to be rows, and further patches are left out", kind="edge")
@@ -354,17 +318,13 @@ def as_many_columns_as_rows(patches, rows, P):
     return _plain(patches[:, : rows * rows], rows, P)
 
 
-@wrong("only the first image of the batch is put together", kind="layout")
-def first_image_only(patches, rows, P):
-    return _plain(patches[0:1], rows, P)
-
-
-@wrong("with P = 1 axis 1 (the patches) is taken for the channels, since the pixels are reshaped without a move of "
-       "axes", kind="edge")
-def p_one_is_a_reshape(patches, rows, P):
-    if P == 1:
-        return patches.reshape(patches.shape[0], patches.shape[2], rows, -1)
-    return _plain(patches, rows, P)
+change(_in_one_call, "first_image_only", "only the first image of the batch is put together", "layout",
+       ("_plain(patches, rows, P)", "_plain(patches[0:1], rows, P)"))
+change(_in_one_call, "p_one_is_a_reshape", "with P = 1 axis 1 (the patches) is taken for the channels, since the "
+       "pixels are reshaped without a move of axes", "edge",
+       before("return", """
+        if P == 1:
+            return patches.reshape(patches.shape[0], patches.shape[2], rows, -1)"""))
 
 
 @wrong("with rows = 1 the patches are only reshaped to [B, C, P, N*P], without a move of axes", kind="edge")
@@ -478,10 +438,9 @@ class _WrongBackward(torch.autograd.Function):
         return grad.reshape(ctx.shape), None, None
 
 
-@wrong("a hand-written backward reshapes the gradient without cutting it into patches, so numbers get others' "
-       "gradients", kind="gradient")
-def backward_without_cutting(patches, rows, P):
-    return _WrongBackward.apply(patches, rows, P)
+change(_in_one_call, "backward_without_cutting", "a hand-written backward reshapes the gradient without cutting it "
+       "into patches, so numbers get others' gradients", "gradient",
+       ("_plain", "_WrongBackward.apply"))
 
 
 # ------------------------------------------------------------------------------------------------------- wrong: process
@@ -504,9 +463,8 @@ def inner_col2im(patches, rows, P):
     return torch.ops.aten.col2im(patches.transpose(1, 2), size, [P, P], [1, 1], [0, 0], [P, P])
 
 
-@wrong("uses F.pixel_shuffle, which the text does not allow", kind="process")
-def shuffled(patches, rows, P):
-    return F.pixel_shuffle(patches.mT.unflatten(2, (rows, -1)), P)
+change(_in_one_call, "shuffled", "uses F.pixel_shuffle, which the text does not allow", "process",
+       ("_plain(patches, rows, P)", "F.pixel_shuffle(patches.mT.unflatten(2, (rows, -1)), P)"))
 
 
 # ----------------------------------------------------------------------------------------------------- wrong: interface
@@ -528,14 +486,10 @@ def an_axis_for_the_input(patches, rows, P):
     return images
 
 
-@wrong("returns a tuple of the images and the number of columns", kind="interface")
-def with_columns(patches, rows, P):
-    return _plain(patches, rows, P), patches.shape[1] // rows
-
-
-@wrong("returns a list with one image each instead of one tensor", kind="interface")
-def list_of_images(patches, rows, P):
-    return [image for image in _plain(patches, rows, P)]
+change(_in_one_call, "with_columns", "returns a tuple of the images and the number of columns", "interface",
+       ("_plain(patches, rows, P)", "_plain(patches, rows, P), patches.shape[1] // rows"))
+change(_in_one_call, "list_of_images", "returns a list with one image each instead of one tensor", "interface",
+       ("return _plain(patches, rows, P)", "return [image for image in _plain(patches, rows, P)]"))
 
 
 @wrong("P comes before rows in the arguments, so calls by position exchange them", kind="interface")

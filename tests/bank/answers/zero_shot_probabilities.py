@@ -2,7 +2,7 @@
 
 import torch
 import torch.nn.functional as F
-from answers import right, wrong
+from answers import before, change, right, wrong
 
 # ---------------------------------------------------------------- right
 
@@ -86,9 +86,13 @@ def _unit(x):
     return F.normalize(x, dim=-1)
 
 
-@wrong("the prompts' vectors are averaged as they are: long ones weigh more", kind="concept")
-def prompts_as_they_are(images, prompts, temperature):
-    return (_unit(images) @ _unit(prompts.mean(1)).T / temperature).softmax(-1)
+# Right, and not registered: answers below are changes of it.
+def _plain(images, prompts, temperature):
+    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
+
+
+change(_plain, "prompts_as_they_are", "the prompts' vectors are averaged as they are: long ones weigh more", "concept",
+       ("_unit(prompts).mean(1)", "prompts.mean(1)"))
 
 
 @wrong("the mean of the prompts is not divided by its length: classes of unlike prompts score less", kind="concept")
@@ -96,24 +100,14 @@ def class_as_it_is(images, prompts, temperature):
     return (_unit(images) @ _unit(prompts).mean(1).T / temperature).softmax(-1)
 
 
-@wrong("the pictures' vectors are not divided by their lengths", kind="concept")
-def images_as_they_are(images, prompts, temperature):
-    return (images @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
-
-
-@wrong("the scores are multiplied by the temperature, not divided", kind="concept")
-def times_temperature(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T * temperature).softmax(-1)
-
-
-@wrong("the temperature is not used", kind="concept")
-def no_temperature(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T).softmax(-1)
-
-
-@wrong("the softmax runs over the pictures, not over the classes", kind="concept")
-def softmax_over_pictures(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(0)
+change(_plain, "images_as_they_are", "the pictures' vectors are not divided by their lengths", "concept",
+       ("_unit(images)", "images"))
+change(_plain, "times_temperature", "the scores are multiplied by the temperature, not divided", "concept",
+       (".T / temperature", ".T * temperature"))
+change(_plain, "no_temperature", "the temperature is not used", "concept",
+       (".T / temperature", ".T"))
+change(_plain, "softmax_over_pictures", "the softmax runs over the pictures, not over the classes", "concept",
+       (".softmax(-1)", ".softmax(0)"))
 
 
 @wrong("a softmax over the classes for each prompt, and the mean of these probabilities", kind="concept")
@@ -134,14 +128,10 @@ def best_prompt(images, prompts, temperature):
     return (scores.amax(-1) / temperature).softmax(-1)
 
 
-@wrong("only the first prompt of each class is used", kind="concept")
-def first_prompt(images, prompts, temperature):
-    return (_unit(images) @ _unit(prompts[:, 0]).T / temperature).softmax(-1)
-
-
-@wrong("the median of the prompts in place of their mean", kind="concept")
-def median_of_prompts(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).median(dim=1).values).T / temperature).softmax(-1)
+change(_plain, "first_prompt", "only the first prompt of each class is used", "concept",
+       ("_unit(prompts).mean(1)", "prompts[:, 0]"))
+change(_plain, "median_of_prompts", "the median of the prompts in place of their mean", "concept",
+       (".mean(1)", ".median(dim=1).values"))
 
 
 @wrong("vectors are divided by the sum of their absolute entries, not by their length", kind="concept")
@@ -150,10 +140,8 @@ def sums_of_entries(images, prompts, temperature):
     return (F.normalize(images, p=1, dim=-1) @ classes.T / temperature).softmax(-1)
 
 
-@wrong("the pictures are divided by the square of their length", kind="concept")
-def squared_length(images, prompts, temperature):
-    a = images / images.square().sum(-1, keepdim=True)
-    return (a @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
+change(_plain, "squared_length", "the pictures are divided by the square of their length", "concept",
+       before("return", "a = images / images.square().sum(-1, keepdim=True)"), ("_unit(images)", "a"))
 
 
 @wrong("the scores are divided by the square root of D too", kind="concept")
@@ -172,20 +160,13 @@ def scores_alone(images, prompts, temperature):
     return _unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature
 
 
-@wrong("logarithms of the probabilities come back", kind="concept")
-def logarithms(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature).log_softmax(-1)
-
-
-@wrong("the pictures' mean is subtracted first, so that one picture depends on the others", kind="concept")
-def centred_images(images, prompts, temperature):
-    a = _unit(images - images.mean(0)) + 0 * _unit(images)
-    return (a @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
-
-
-@wrong("the scale 1/τ is held at 100 at most, as in CLIP's training", kind="concept")
-def scale_at_most_100(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T * min(1 / temperature, 100.0)).softmax(-1)
+change(_plain, "logarithms", "logarithms of the probabilities come back", "concept",
+       ("softmax(-1)", "log_softmax(-1)"))
+change(_plain, "centred_images",
+       "the pictures' mean is subtracted first, so that one picture depends on the others", "concept",
+       before("return", "a = _unit(images - images.mean(0)) + 0 * _unit(images)"), ("_unit(images)", "a"))
+change(_plain, "scale_at_most_100", "the scale 1/τ is held at 100 at most, as in CLIP's training", "concept",
+       (".T / temperature", ".T * min(1 / temperature, 100.0)"))
 
 
 @wrong("the temperature is taken for a logarithm: scores times exp(τ)", kind="concept")
@@ -213,15 +194,10 @@ def normalized_over_prompts(images, prompts, temperature):
     return (_unit(images) @ _unit(F.normalize(prompts, dim=1).mean(1)).T / temperature).softmax(-1)
 
 
-@wrong("the mean runs over the classes and not over the prompts: [N, P]", kind="shape")
-def mean_over_classes(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(0)).T / temperature).softmax(-1)
-
-
-@wrong("prompts are grouped as [P, C, D] by reshape, which mixes the classes", kind="shape")
-def classes_mixed(images, prompts, temperature):
-    C, P, D = prompts.shape
-    return (_unit(images) @ _unit(_unit(prompts).reshape(P, C, D).mean(0)).T / temperature).softmax(-1)
+change(_plain, "mean_over_classes", "the mean runs over the classes and not over the prompts: [N, P]", "shape",
+       (".mean(1)", ".mean(0)"))
+change(_plain, "classes_mixed", "prompts are grouped as [P, C, D] by reshape, which mixes the classes", "shape",
+       before("return", "C, P, D = prompts.shape"), (".mean(1)", ".reshape(P, C, D).mean(0)"))
 
 
 @wrong("the result is [C, N]", kind="shape")
@@ -229,9 +205,8 @@ def classes_by_pictures(images, prompts, temperature):
     return (_unit(_unit(prompts).mean(1)) @ _unit(images).T / temperature).softmax(0)
 
 
-@wrong("squeeze() at the end: the axis is lost for a single picture or a single class", kind="shape")
-def squeezed(images, prompts, temperature):
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1).squeeze()
+change(_plain, "squeezed", "squeeze() at the end: the axis is lost for a single picture or a single class", "shape",
+       (".softmax(-1)", ".softmax(-1).squeeze()"))
 
 
 @wrong("view(C P, D) on the prompts fails for some memory layouts", kind="layout")
@@ -285,33 +260,23 @@ def prompts_cut(images, prompts, temperature):
     return (_unit(images) @ classes.T / temperature).softmax(-1)
 
 
-@wrong("the pictures are detached, as if their encoder were frozen", kind="gradient")
-def images_cut(images, prompts, temperature):
-    return (_unit(images.detach()) @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
-
-
-@wrong("lengths are detached: the values are right, the gradients lack the part of the lengths", kind="gradient")
-def lengths_cut(images, prompts, temperature):
-    def unit(x):
-        return x / x.detach().norm(dim=-1, keepdim=True)
-
-    return (unit(images) @ unit(unit(prompts).mean(1)).T / temperature).softmax(-1)
+change(_plain, "images_cut", "the pictures are detached, as if their encoder were frozen", "gradient",
+       ("_unit(images)", "_unit(images.detach())"))
+change(added_to_lengths, "lengths_cut",
+       "lengths are detached: the values are right, the gradients lack the part of the lengths", "gradient",
+       ("(x.norm(dim=-1, keepdim=True) + 1e-2)", "x.detach().norm(dim=-1, keepdim=True)"))
 
 
 # ---------------------------------------------------------------- wrong: interface, types
 
 
-@wrong("the pictures are divided by their lengths in place", kind="interface")
-def images_overwritten(images, prompts, temperature):
-    with torch.no_grad():
-        images /= images.norm(dim=-1, keepdim=True)
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
-
-
-@wrong("everything is turned into float32: float64 and bfloat16 do not come back", kind="interface")
-def always_float32(images, prompts, temperature):
-    images, prompts = images.float(), prompts.float()
-    return (_unit(images) @ _unit(_unit(prompts).mean(1)).T / temperature).softmax(-1)
+change(_plain, "images_overwritten", "the pictures are divided by their lengths in place", "interface",
+       before("return", """
+        with torch.no_grad():
+            images /= images.norm(dim=-1, keepdim=True)"""))
+change(_plain, "always_float32",
+       "everything is turned into float32: float64 and bfloat16 do not come back", "interface",
+       before("return", "images, prompts = images.float(), prompts.float()"))
 
 
 @wrong("the classes are gathered in a tensor on the CPU, which fails on another device", kind="interface")
