@@ -18,6 +18,6 @@ def fingerprint(unit: str) -> str:
 
 
 def deciding(unit: str) -> list[Path]:
-    """The files whose change may change a mark: they follow from the imports, as other units' mistakes that a unit shares do."""
+    """The files whose change may change a mark: they follow from the imports, as what units share in `bank/families` does."""
     exercises = (settings.ROOT / "autograder" / "exercises" / f"unit_{unit}").rglob("*.py")
     return closure([*(settings.ROOT / name for name in PATH), *exercises])

@@ -156,6 +156,11 @@ def called(axes: Sequence[str], axis: int, count: int) -> str:
     return f"{own} (axis −{count - axis})" if [one.lstrip("*") for one in axes].count(own) > 1 else own
 
 
+def last_of_each(facts: Facts) -> Facts:
+    """Of equal facts, as two axes of one name give them, the last, at the place of the first."""
+    return list({fact: fact for fact in facts}.values())
+
+
 def common(each: Sequence[Facts], most: int = 2, different: int | None = None) -> Facts:
     """The facts that all cases have in common, in the order of the first case; of a group the first alone.
 

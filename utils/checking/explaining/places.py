@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.explaining.facts import Fact, Facts, Kind, called
+from utils.checking.explaining.facts import Fact, Facts, Kind, called, last_of_each
 from utils.checking.judging.tolerance import close
 from utils.checking.messages.facts import places as words
 
@@ -18,7 +18,7 @@ def place_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.nda
             label = called(axes, axis, right.ndim)
             label = "the batch" if axis == 0 and label.startswith("B") else label
             facts += _ends(name, label, right, axis) + _prefix(name, label, right, axis)
-    return list({fact: fact for fact in facts}.values())  # of two axes of steps, equal facts are told of the last
+    return last_of_each(facts)
 
 
 def _ends(name: str, label: str, right: np.ndarray, axis: int) -> Facts:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from utils.checking.explaining.facts import Fact, Facts, Kind
+from utils.checking.explaining.facts import Fact, Facts, Kind, last_of_each
 from utils.checking.messages.facts import sizes as words
 from utils.checking.records import Output
 
@@ -30,7 +30,7 @@ def length_facts(name: str, axes: list[str], expected: Output, actual: Output, s
     for place in wrong:
         pair = expected.shape[place], actual.shape[place]
         facts += _size_facts(name, axes[place], len(axes) - place, *pair, sizes, alone=len(wrong) == 1)
-    facts = _the_last_of_each(facts)
+    facts = last_of_each(facts)
     if len(wrong) > 1 or expected.values is None or actual.values is None:
         return facts
     (place,) = wrong
@@ -38,11 +38,6 @@ def length_facts(name: str, axes: list[str], expected: Output, actual: Output, s
     if part:
         return part + facts
     return facts if axes[place] in sizes else facts + _start_facts(name, axes[place], expected, actual, place)
-
-
-def _the_last_of_each(facts: Facts) -> Facts:
-    """Of equal facts, as two axes of one name give them, the last, at the place of the first."""
-    return list({fact: fact for fact in facts}.values())
 
 
 def _shared_out(name: str, expected: tuple, actual: tuple) -> Facts:
