@@ -16,9 +16,8 @@ LESSONS, LESSON_TWINS = ROOT / "notebooks", ROOT / "notebooks" / "text"
 MILESTONES, MILESTONE_TWINS = ROOT / "milestones", ROOT / "milestones" / "text"
 SOLUTIONS = ROOT / "solutions"
 BOOK = ROOT / "book"  # what a reader opens, once it was built
-ASSIGNMENTS = ROOT / os.environ.get(
-    "COURSE_RELEASE", "assignments"
-)  # another folder keeps a trial out of the repository's
+# another folder keeps a trial out of the repository's
+ASSIGNMENTS = ROOT / os.environ.get("COURSE_RELEASE", "assignments")
 CHECK = "check_"  # a test cell's grade_id is this and the exercise's name
 
 

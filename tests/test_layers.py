@@ -135,9 +135,8 @@ def test_no_two_classes_share_a_name():
     where: dict[str, list] = {}
     for file in FILES:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            mistakes = (
-                "exercises" in file.parts
-            )  # a mistake or an alternative is called by what it does, in its exercise
+            # a mistake or an alternative is called by what it does, in its exercise
+            mistakes = "exercises" in file.parts
             if isinstance(node, ast.ClassDef) and not mistakes and not node.name.startswith("_"):
                 where.setdefault(node.name, []).append(name(file))
     assert {one: files for one, files in where.items() if len(files) > 1} == {}

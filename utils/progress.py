@@ -13,9 +13,8 @@ from utils.milestones.declared import MILESTONES
 FILE = ".progress.json"
 REACHED = "milestones"  # what stands in such a file of milestones: by name, how many parts were the student's own
 BEYOND = "a stretch, beyond the points"
-_UNWRITTEN: dict[
-    Path, dict[str, dict]
-] = {}  # folder -> what could not be written there, for as long as the kernel runs
+# folder -> what could not be written there, for as long as the kernel runs
+_UNWRITTEN: dict[Path, dict[str, dict]] = {}
 
 
 def record(unit: str, result: Result) -> str:

@@ -38,9 +38,8 @@ def build(units: list[str], execute: bool = True) -> Iterator[Path]:
     Args:
         execute: whether lessons are run whose code, or what it uses, has changed; else these are left as they are.
     """
-    torch.set_num_threads(
-        1
-    )  # cases are small: on a busy machine threads that wait for each other take ten times as long
+    # cases are small: on a busy machine threads that wait for each other take ten times as long
+    torch.set_num_threads(1)
     for unit in units:
         yield write_pack(unit)
         yield build_solution(settings.SOLUTIONS / unit / f"{unit}.py")

@@ -7,8 +7,12 @@ from textwrap import fill
 from autograder.bank.cases.conditions import CONDITIONS, Condition
 from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.bank.declaration import Exercise
+from utils.checking.conditions import ConditionName
 
-OF_REALS = ("bfloat16", "gradients")  # conditions that hold of whatever gives numbers with a fraction
+OF_REALS = (
+    ConditionName.BFLOAT16,
+    ConditionName.GRADIENTS,
+)  # conditions that hold of whatever gives numbers with a fraction
 
 _OPENING = (
     "**How it is graded.** Grading runs what the checks run, on other numbers and other sizes: whatever can cost points, a check"

@@ -73,9 +73,8 @@ def folder(unit: str) -> Path:
 def _of_everybody(exercise: Exercise) -> list[Practice]:
     """The reference, computed in single precision as Llama's norms are, and under parameter names of one's own."""
     found = []
-    if "float" in exercise.result_types and all(
-        exercise.input_types.values()
-    ):  # of helpers' numbers nobody else has the type
+    # of helpers' numbers nobody else has the type
+    if "float" in exercise.result_types and all(exercise.input_types.values()):
         found.append(Practice("in single precision", _in_single_precision(exercise), of_reference=True))
     if not exercise.is_module:
         found.append(Practice("under other names", _under_other_names(exercise.reference), of_reference=True))

@@ -17,11 +17,8 @@ from utils.checking.records import DrawnCase, Helper, Observation
 
 MARGIN = 16  # right answers in other styles were seen to differ by up to several times what is measured
 RESULTS = ""  # by which the tolerance of results goes; gradients have names
-_UNITS = {
-    "bfloat16": 2.0**-7,
-    "float32": 2.0**-23,
-    "float64": 2.0**-23,
-}  # between 1 and the next; float32 does for float64
+# between 1 and the next; float32 does for float64
+_UNITS = {"bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-23}
 _TINY = 1e-30
 _MORE_DRAWS = 4  # where each number counts
 _DRAWS = 2  # of which number is rounded up and which down

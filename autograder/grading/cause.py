@@ -38,9 +38,8 @@ def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[Jo
     above = [(cell.get("source", ""), outputs.get(index, ())) for index, cell in enumerate(cells[:place])]
     errors = [(source, out) for source, shown in above for out in shown if source and _is_error(out)]
     found = _cause(name, errors)
-    all_failed = all(
-        any(map(_is_error, shown)) for source, shown in above if source.strip()
-    )  # as of a file with one error
+    # as of a file with one error
+    all_failed = all(any(map(_is_error, shown)) for source, shown in above if source.strip())
     if found is None and not (errors and all_failed):
         return one
     source, error = found or errors[0]

@@ -12,11 +12,8 @@ import numpy as np
 
 from autograder.intake.guard import guarded
 
-LONGEST, DEEPEST, LARGEST = (
-    500,
-    40,
-    50_000,
-)  # characters and braces of what one picture shows, characters of the picture
+# characters and braces of what one picture shows, characters of the picture
+LONGEST, DEEPEST, LARGEST = (500, 40, 50_000)
 WHOLE = 5_000  # characters of a formula
 OTHERWISE = {  # TeX that matplotlib does not know, by what it knows and looks alike
     "le": r"\leq", "ge": r"\geq", "ne": r"\neq", "tfrac": r"\frac", "implies": r"\Rightarrow", "iff": r"\Leftrightarrow",

@@ -26,9 +26,8 @@ ATTRIBUTES = {
     "a": {"href", "title"}, "img": {"src", "alt", "title"}, "ol": {"start"}, "details": {"open"}, "abbr": {"title"},
     **dict.fromkeys(("th", "td"), {"style", "colspan", "rowspan"}), **dict.fromkeys(("div", "span"), {"class"}),
 }  # fmt: skip
-CLASS = re.compile(
-    r"highlight|math|displayed|[a-z]{1,2}[0-9]?"
-)  # of formulas and of coloured code, none of the page around
+# of formulas and of coloured code, none of the page around
+CLASS = re.compile(r"highlight|math|displayed|[a-z]{1,2}[0-9]?")
 
 
 class Safe(str):

@@ -14,10 +14,8 @@ from autograder.authoring.build import dressed
 from autograder.authoring.provenance import made_from
 
 SETS = {"native": {}, "plain": {"ATEN_CPU_CAPABILITY": "default"}}
-RUNS = [
-    *((run, "native") for run in range(5)),
-    *((run, "plain") for run in range(2)),
-]  # run 0 has the lesson's own seeds
+# run 0 has the lesson's own seeds
+RUNS = [*((run, "native") for run in range(5)), *((run, "plain") for run in range(2))]
 RECORD, PAGE = Path(__file__).with_suffix(".json"), settings.ROOT / "docs" / "margins.md"
 
 

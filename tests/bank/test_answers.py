@@ -13,12 +13,14 @@ pytestmark = pytest.mark.slow
 
 EXERCISES = sorted(file.stem for file in BANK.glob("*.py"))
 SEEDS = os.environ.get("BANK_SEEDS", "one").split(",")
+# torch has no cdist for bfloat16, which costs nobody anything
+# by less than a scale of single precision may be off in double
 SLIPS = {  # wrong answers that are not caught, or not on every draw: what would catch them is not built
     "masked_cross_entropy": {"counts_in_bfloat16", "words_as_floats"},
     "MultiHeadAttention": {
         "KeepsContext",
         "ByDistances",
-    },  # torch has no cdist for bfloat16, which costs nobody anything
+    },
     "scaled_dot_product_attention": {"eps_in_the_sum"},  # by 1e-5, as far as single precision is off
     "tiled_attention": {"epsilon"},
     "generate_with_cache": {"by_half_precision"},
@@ -37,7 +39,7 @@ SLIPS = {  # wrong answers that are not caught, or not on every draw: what would
     "VisionTransformer": {
         "MeanWithEps",
         "OtherEpsilon",
-    },  # by less than a scale of single precision may be off in double
+    },
     "distillation_loss": {"constant_for_one_class"},
     "PatchEmbedding": {"PatchesConvolved", "PatchAfterPatch"},  # the numbers are right
     "zero_shot_probabilities": {"scale_at_most_100"},  # so near to 0 that classes are 0 or 1 either way

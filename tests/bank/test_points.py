@@ -63,9 +63,8 @@ def test_what_an_exercise_says_it_teaches_are_conditions_that_it_is_examined_und
 
 
 def test_each_exercise_has_answers_in_three_styles_of_practice():
-    trained = [
-        one for one in EXERCISES if any(case.rows for case in one.cases)
-    ]  # which use what the notebook has trained
+    # which use what the notebook has trained
+    trained = [one for one in EXERCISES if any(case.rows for case in one.cases)]
     few = [one.name for one in EXERCISES if one not in trained and len(written(one)) < 3]
     assert not few
 

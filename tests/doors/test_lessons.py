@@ -15,9 +15,8 @@ from autograder import settings
 LESSONS = {unit: pytest.param(unit, marks=pytest.mark.xdist_group(f"lesson {unit}")) for unit in settings.units()}
 pytestmark = pytest.mark.slow
 WAY = "JupyterLab in Chromium" if installed_chromium() else "nbclient"
-IN_THIS_PROCESS: dict[
-    str, lesson_results.Result
-] = {}  # a lesson that breaks a promise is not run again for the next one
+# a lesson that breaks a promise is not run again for the next one
+IN_THIS_PROCESS: dict[str, lesson_results.Result] = {}
 
 
 def only(*numbers: str):

@@ -70,9 +70,8 @@ DISTRIBUTED_AS = {"sklearn": "scikit-learn"}
 @cache
 def imported(*patterns) -> set[str]:
     """The packages that files import, by the names under which they are installed; Python's own and ours left out."""
-    files = [
-        file for one in patterns for file in ROOT.glob(one) if file.parent.name != "practice"
-    ]  # einops where it is there
+    # einops where it is there
+    files = [file for one in patterns for file in ROOT.glob(one) if file.parent.name != "practice"]
     trees = [ast.parse(file.read_text(encoding="utf-8")) for file in files]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     found = {alias.name.split(".")[0] for node in nodes if isinstance(node, ast.Import) for alias in node.names}

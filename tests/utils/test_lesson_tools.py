@@ -11,9 +11,8 @@ from utils.measures.memory import peak_memory
 def test_the_peak_counts_what_is_there_at_one_time_and_not_what_came_and_went():
     thousand = torch.ones(250_000)  # 1,000,000 bytes, there before
     assert 0 <= peak_memory(lambda: thousand + 1) - 1_000_000 < 100  # and the number 1
-    assert (
-        0 <= peak_memory(lambda: (thousand + 1) + 1) - 2_000_000 < 100
-    )  # the first sum is still there while the second is made
+    # the first sum is still there while the second is made
+    assert 0 <= peak_memory(lambda: (thousand + 1) + 1) - 2_000_000 < 100
 
     def again_and_again():
         for _ in range(5):
@@ -27,9 +26,8 @@ def test_the_peak_counts_what_is_there_at_one_time_and_not_what_came_and_went():
 def test_the_peak_sees_what_a_function_of_torch_makes_inside():
     Q = torch.ones(1, 512, 16)
     table = 512 * 512 * 4
-    assert (
-        peak_memory(lambda: torch.nn.functional.scaled_dot_product_attention(Q, Q, Q)) > table
-    )  # three axes: with the table
+    # three axes: with the table
+    assert peak_memory(lambda: torch.nn.functional.scaled_dot_product_attention(Q, Q, Q)) > table
     assert peak_memory(lambda: torch.nn.functional.scaled_dot_product_attention(Q[None], Q[None], Q[None])) < table
 
 

@@ -1,4 +1,4 @@
-"""The names of the conditions under which every exercise is examined, with what is true of each."""
+"""What a case is examined under: the names of the conditions, with what is true of each, and of declared cases at the edge."""
 
 from enum import Flag, auto
 
@@ -37,3 +37,6 @@ class ConditionName(Described):
 def those(varied: Varies) -> frozenset[ConditionName]:
     """The names of all conditions that change something of a kind."""
     return frozenset(one for one in ConditionName if one.has(varied))
+
+
+MAGNITUDES, EXTREME, FINER = those(Varies.MAGNITUDE), those(Varies.EXTREME), those(Varies.PRECISION)

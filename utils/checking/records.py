@@ -33,7 +33,7 @@ class DrawnCase:
         part: the part of the exercise, with its own points, that the case belongs to.
         inputs: name -> numpy array, number, bool, string, list of strings, None or Helper; arrays become tensors.
         symbols: name -> symbolic shape of an array input, such as "B N_Q D_Q".
-        sizes: symbol -> size, all pairwise different.
+        sizes: symbol -> size; they differ pairwise unless a condition, or the author, makes them equal.
         build: constructor arguments, for an exercise that is a module; else None.
         weights: parameter name -> array, injected into the module.
         condition: the name of the condition that was added to what the author declared; "edge" for a declared case at the edge of
@@ -156,22 +156,19 @@ class Observation:
     structure: str = ""  # "tensor", "tuple", "list", "NoneType", ... : the type that was returned
     outputs: tuple[Output, ...] = ()
     failure: Failure | None = None
-    changed: tuple[
-        str, ...
-    ] = ()  # names of the inputs or weights that came back modified, and of networks that did not come back
+    # names of the inputs or weights that came back modified, and of networks that did not come back
+    changed: tuple[str, ...] = ()
     called: tuple[str, ...] = ()  # names of the torch functions that ran
-    gradients: dict[str, np.ndarray | None] = field(
-        default_factory=dict
-    )  # name -> array, or None where no gradient arrived
+    # name -> array, or None where no gradient arrived
+    gradients: dict[str, np.ndarray | None] = field(default_factory=dict)
     asking: tuple[str, ...] = ()  # names of parameters that ask for a gradient, and that none reached
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
     overwritten: bool = False  # what an earlier call had given was changed by a later one
     asked_only: bool = False  # it failed, and would not have if no gradient had been asked for
     made: dict[str, int] = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
-    starts: dict[str, str] = field(
-        default_factory=dict
-    )  # name -> what a parameter holds in a new module: see `DrawnCase.starts`
+    # name -> what a parameter holds in a new module: see `DrawnCase.starts`
+    starts: dict[str, str] = field(default_factory=dict)
     device: str = "cpu"  # where the inputs were
     there: "Observation | None" = None  # what came on a GPU, where that differs from what came on the CPU
 
@@ -186,9 +183,8 @@ class FrozenCase:
 
     case: DrawnCase
     expected: Observation
-    mistakes: dict[str, Observation | None] = field(
-        default_factory=dict
-    )  # misconception -> Observation, None where it gives what is expected
+    # misconception -> Observation, None where it gives what is expected
+    mistakes: dict[str, Observation | None] = field(default_factory=dict)
     units: tuple[np.ndarray, ...] = ()
 
     @property
@@ -214,9 +210,8 @@ class FrozenExercise:
     points: dict[str, int]  # part -> points
     misconceptions: dict[str, str]  # name -> the sentence a student reads
     cases: tuple[FrozenCase, ...]
-    invented: tuple[
-        str, ...
-    ] = ()  # of the misconceptions those that nobody declared: a change of an input, a weight or a result
+    # of the misconceptions those that nobody declared: a change of an input, a weight or a result
+    invented: tuple[str, ...] = ()
     examined: int = 0  # how many properties grading examines
     shapes: dict[str, str] = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
     zeros: tuple[str, ...] = ()  # names of the outputs whose zeros are exact

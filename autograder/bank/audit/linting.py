@@ -4,23 +4,21 @@ import numpy as np
 
 from autograder.bank import declaration
 from autograder.bank.separation import SEPARATION, moved
+from utils.checking.conditions import MAGNITUDES, ConditionName
 from utils.checking.records import FrozenCase, FrozenExercise
 
 SATURATED = 0.97  # mean largest weight above which a distribution says nothing about its other entries
 MISTAKES, ALTERNATIVES = 4, 3
 # conditions under which numbers or sizes may be extreme or equal
 UNUSUAL = (
-    "edge",
-    "large",
-    "saturation",
-    "ones",
-    "equal",
-    "scale",
-    "layout",
-    "bfloat16",
-    "batches",
-    "spread",
-    "zero",
+    *MAGNITUDES,
+    ConditionName.EDGE,
+    ConditionName.ONES,
+    ConditionName.EQUAL,
+    ConditionName.LAYOUT,
+    ConditionName.BFLOAT16,
+    ConditionName.BATCHES,
+    ConditionName.ZERO,
 )
 
 

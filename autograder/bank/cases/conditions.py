@@ -238,9 +238,8 @@ def _elsewhere(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 def _ones(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
-    smallest = {
-        axis: 2 if axis.endswith("+1") else 1 for axis in axes
-    }  # N+1 tokens are those of one image patch at least
+    # N+1 tokens are those of one image patch at least
+    smallest = {axis: 2 if axis.endswith("+1") else 1 for axis in axes}
     if len(axes) > 1:
         yield "every size that can be 1 is 1", replace(base, sizes={**base.sizes, **smallest})
     for axis, size in smallest.items():

@@ -16,11 +16,10 @@ from utils.checking.records import DrawnCase
 DRAWS = 2  # of each declared case in grading
 SMALLEST, SPARE = 3, 2  # sizes start at 3, and a few more are on offer than there are axes
 VISIBLE_SEED = "visible"
-SMALLEST_SIZES = (
-    ConditionName.ONES
-)  # the condition under which gradients are observed too: some code takes another way there
+# the condition under which gradients are observed too: some code takes another way there
+SMALLEST_SIZES = ConditionName.ONES
 EDGE = ConditionName.EDGE  # of a declared case at the edge of what is asked
-SCALE = ConditionName.SCALE  # of one that is one by its many numbers
+SCALE = ConditionName.SCALE  # of a declared case that is at the edge because it has many numbers
 LIGHT = 12_000  # bytes of a case that students receive; of what is heavier they see the lightest of its kind
 MARGIN = 0.05  # of the share of right rows: which are drawn is chance, and what passed the self-check should pass again
 

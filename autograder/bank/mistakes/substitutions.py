@@ -38,10 +38,8 @@ OTHERS: dict[str, dict[str, Callable]] = {
     "sin": {"cos": torch.cos},
     "cos": {"sin": torch.sin},
 }
-ALONG = (
-    "softmax",
-    "log_softmax",
-)  # functions along an axis whose results have the shape of what they are given
+# functions along an axis whose results have the shape of what they are given
+ALONG = ("softmax", "log_softmax")
 
 
 def substitutions(exercise: declaration.Exercise) -> list[declaration.Variation]:

@@ -143,9 +143,8 @@ def last_step_alone(decoder, s, beam_size, max_length):
                 continue
             logits, new = decoder(torch.tensor([words[-1] if words else START], device=s.device), state[None])
             candidates += [([*words, word], gain, new[0]) for word, gain in enumerate(logits[0].log_softmax(-1))]
-        beam = sorted(candidates, key=lambda one: -round(float(one[1]), 4))[
-            :beam_size
-        ]  # equal states tie on every machine
+        # equal states tie on every machine
+        beam = sorted(candidates, key=lambda one: -round(float(one[1]), 4))[:beam_size]
     return torch.tensor(beam[0][0], device=s.device), beam[0][1]
 
 

@@ -83,9 +83,8 @@ def _relation(one: tuple, other: tuple) -> str:
 def _thing(colour: str, pure: Bool[Tensor, "H W"], covered: Bool[Tensor, "H W"]) -> Thing:
     left, top, right, bottom = _box(pure)
     shape = _shape(pure[top:bottom, left:right].to(torch.float32))
-    rim = (
-        max_pool2d(pure[None].to(torch.float32), 3, stride=1, padding=1)[0] > 0
-    )  # where the colour mixes with the ground
+    # where the colour mixes with the ground
+    rim = max_pool2d(pure[None].to(torch.float32), 3, stride=1, padding=1)[0] > 0
     box = _box(rim & covered)
     return Thing(shape, colour, "small" if max(right - left, bottom - top) < _BETWEEN else "large", box)
 

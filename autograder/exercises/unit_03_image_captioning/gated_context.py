@@ -6,12 +6,13 @@ from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
 
+# neither the tanh nor the softmax is saturated, and the sentinel counts
 SOFT = {
     "W": 0.5,
     "U": 0.5,
     "U_r": 0.5,
     "v": 0.5,
-}  # neither the tanh nor the softmax is saturated, and the sentinel counts
+}
 
 
 @exercise(

@@ -9,12 +9,13 @@ from torch import Tensor
 from autograder.bank.declaration import Case, exercise
 from autograder.bank.families.attention import SMALL
 
+# leaves, what runs back from them, and forward mode
 AUTOGRAD = (
     "requires_grad_",
     "requires_grad =",
     "backward",
     "make_dual",
-)  # leaves, what runs back from them, and forward mode
+)
 
 
 @exercise(
@@ -40,9 +41,8 @@ def attention_backward(
     dY: Float[Tensor, "*B N_Q D_V"],
 ) -> tuple[Float[Tensor, "*B N_Q D_Q"], Float[Tensor, "*B N_X D_Q"], Float[Tensor, "*B N_X D_V"]]:
     A = torch.softmax(torch.einsum("...qd,...xd->...qx", Q, K) / math.sqrt(Q.shape[-1]), dim=-1)
-    D = (dY * (A @ V)).sum(
-        dim=-1, keepdim=True
-    )  # the sums along the rows, from the outputs, as FlashAttention takes them
+    # the sums along the rows, from the outputs, as FlashAttention takes them
+    D = (dY * (A @ V)).sum(dim=-1, keepdim=True)
     dS = A * (torch.einsum("...qv,...xv->...qx", dY, V) - D) / math.sqrt(Q.shape[-1])
     return dS @ K, torch.einsum("...qx,...qd->...xd", dS, Q), torch.einsum("...qx,...qv->...xv", A, dY)
 

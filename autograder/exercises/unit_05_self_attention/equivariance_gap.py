@@ -14,9 +14,8 @@ def _drawn(inputs, sizes, rng):
     """A layer that is not equivariant, and an order in which no vector and no pair keeps its position."""
     B, N, D, D_V = (sizes[name] for name in ("B", "N", "D", "D_V"))
     turn = (rng.permutation(N), 1 + rng.integers(N - 2) if N > 2 else 1)
-    order = (turn[0][(turn[0].argsort() + turn[1]) % N]).astype(
-        "int64"
-    )  # a cycle through all, so never its own inverse
+    # a cycle through all, so never its own inverse
+    order = (turn[0][(turn[0].argsort() + turn[1]) % N]).astype("int64")
     weights = {"W": (D, D_V), "M": (N, N)}
     arguments = {name: rng.standard_normal(shape).astype("float32") for name, shape in weights.items()}
     return {"layer": Helper("ToyLayer", arguments), "order": order}

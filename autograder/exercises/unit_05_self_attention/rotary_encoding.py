@@ -253,9 +253,8 @@ def floored_exponents(X, positions, base, interleaved):
 @rotary_encoding.misconception
 def whole_turns(X, positions, base, interleaved):
     """The angle was multiplied by 2π. It is position · base^(−2j/D), in radians."""
-    turns = _angles(
-        X.float(), positions, base
-    )  # in single precision, as most write it: angles this large differ by type
+    # in single precision, as most write it: angles this large differ by type
+    turns = _angles(X.float(), positions, base)
     return _turned(X, (2 * math.pi * turns).to(X.dtype), interleaved)
 
 

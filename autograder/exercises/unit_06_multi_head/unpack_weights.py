@@ -39,9 +39,8 @@ def unpack_weights(
     Float[Tensor, "H D_H"],
 ]:
     basis = torch.eye(len(out_proj_weight), dtype=out_proj_weight.dtype, device=out_proj_weight.device)
-    thirds = F.linear(basis, in_proj_weight).chunk(
-        3, dim=1
-    )  # what becomes of each basis vector: a matrix from the right
+    # what becomes of each basis vector: a matrix from the right
+    thirds = F.linear(basis, in_proj_weight).chunk(3, dim=1)
     W_Q, W_K, W_V = (torch.stack(third.chunk(H, dim=1)) for third in thirds)
     W_O = torch.stack(F.linear(basis, out_proj_weight).chunk(H))
     b_Q, b_K, b_V = (torch.stack(third.chunk(H)) for third in in_proj_bias.chunk(3))

@@ -11,12 +11,13 @@ from autograder.bank.declaration import Case, exercise
 from autograder.bank.families.attention import FUSED
 
 TABLE = ("N_Q", "N_X")
+# the table is several times as much as any way through the features makes
 LONG = {
     "N_Q": 230,
     "N_X": 240,
     "D_Q": 3,
     "D_V": 4,
-}  # the table is several times as much as any way through the features makes
+}
 
 
 @exercise(

@@ -11,12 +11,13 @@ from autograder.bank.declaration import Case, exercise
 from autograder.bank.families.attention import FUSED
 
 TABLE = ("N", "N")
+# the table is nearly twice all that a loop over the distances makes
 LONG = {
     "B": 1,
     "N": 400,
     "D_Q": 3,
     "D_V": 4,
-}  # the table is nearly twice all that a loop over the distances makes
+}
 
 
 def _case(text, window, **more):
@@ -274,9 +275,8 @@ def in_chunks(Q, K, V, window):
     N, size = Q.shape[1], max(window, 1)
     missing = -N % size  # the last chunk is filled up
     q = F.pad(Q, (0, 0, 0, missing)).unflatten(1, (-1, size))  # [B, chunks, size, D_Q]
-    k, v = (
-        F.pad(X, (0, 0, size, size + missing)).unfold(1, 3 * size, size).mT for X in (K, V)
-    )  # and the two beside it
+    # and the two beside it
+    k, v = (F.pad(X, (0, 0, size, size + missing)).unfold(1, 3 * size, size).mT for X in (K, V))
     m = torch.arange(N + missing, device=Q.device).view(-1, size, 1)
     n = m[:, :1] + torch.arange(-size, 2 * size, device=Q.device)
     hidden = (n < 0) | (n >= N) & (m < N) | ((m - n).abs() > window)

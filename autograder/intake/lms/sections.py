@@ -8,9 +8,8 @@ from difflib import get_close_matches
 from autograder.intake.lms.students import students
 from autograder.settings import KitError
 
-_SEVERAL = re.compile(
-    r"\s*[,;]\s*|\s+and\s+"
-)  # how Canvas and Moodle join the sections of a student who is in more than one
+# how Canvas and Moodle join the sections of a student who is in more than one
+_SEVERAL = re.compile(r"\s*[,;]\s*|\s+and\s+")
 
 
 def sections() -> dict[str, str]:

@@ -21,9 +21,8 @@ _NAMES = ("name", "student", "full name")
 _FIRST, _LAST = ("first name", "firstname", "given name"), ("last name", "surname", "lastname", "family name")
 _EMAILS = ("email", "email address", "e-mail")
 _SECTIONS = ("section", "sections", "groups", "group")
-_NOBODY = re.compile(
-    r"\s*points possible|student, test$|test student$", re.IGNORECASE
-)  # rows of Canvas that are no students
+# rows of Canvas that are no students
+_NOBODY = re.compile(r"\s*points possible|student, test$|test student$", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,8 @@ import nbformat
 
 from autograder import settings
 
-Change = Callable[
-    [nbformat.NotebookNode], object
-]  # of a notebook in place; bytes that it returns are handed in instead
+# of a notebook in place; bytes that it returns are handed in instead
+Change = Callable[[nbformat.NotebookNode], object]
 
 UNIT = "04_attention_layer"
 FULL = 18  # the automatic points of the unit

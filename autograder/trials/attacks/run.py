@@ -27,11 +27,8 @@ from autograder.trials.processes import family
 from utils import progress
 
 ATTACKS = (*forging.ATTACKS, *harming.ATTACKS)
-NEIGHBOURS = (
-    "a-neighbour",
-    "m-neighbour",
-    "zz-neighbour",
-)  # graded before, between and after; their marks must not change
+# graded before, between and after; their marks must not change
+NEIGHBOURS = ("a-neighbour", "m-neighbour", "zz-neighbour")
 STOCK_SECONDS = 120  # for two submissions, after which stock nbgrader counts as stopped
 LEFT = "attack-left-this-"
 LIMITS = {"COURSE_CELL_SECONDS": "3", "COURSE_SUBMISSION_SECONDS": "12"}

@@ -74,6 +74,5 @@ def test_a_number_of_the_keys_alone_and_a_factor_of_each_row_are_told_from_other
     assert Kind.COLUMN in kinds(rows, softmax(E + draw.normal(size=(2, 1, 4)), -1))
     assert Kind.ROW_TEMPERATURE in kinds(rows, softmax(E * draw.uniform(0.3, 3, size=(2, 3, 1)), -1))
     assert not {Kind.COLUMN, Kind.ROW_TEMPERATURE} & kinds(rows, softmax(E + draw.normal(size=E.shape), -1))
-    assert not {Kind.COLUMN, Kind.ROW_TEMPERATURE} & kinds(
-        rows, softmax(2 * E, -1)
-    )  # one factor has a sentence of its own
+    # one factor has a sentence of its own
+    assert not {Kind.COLUMN, Kind.ROW_TEMPERATURE} & kinds(rows, softmax(2 * E, -1))

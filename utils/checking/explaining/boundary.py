@@ -1,17 +1,14 @@
-"""Under what alone code fails: a condition, or a circumstance of the inputs."""
+"""Looks for what parts the cases that fail from those that pass: a condition, or a circumstance of the inputs."""
 
 from collections.abc import Sequence
 
-from utils.checking.conditions import ConditionName, Varies, those
+from utils.checking.conditions import EXTREME, FINER, MAGNITUDES, ConditionName
 from utils.checking.explaining.circumstances import Circumstance, has_large_numbers, where
 from utils.checking.explaining.explanation import Boundary
 from utils.checking.explaining.facts import Facts, Kind
 from utils.checking.judging.problems import About, Problem
 from utils.checking.judging.verdict import Verdict
 
-MAGNITUDES = those(Varies.MAGNITUDE)
-EXTREME = those(Varies.EXTREME)
-FINER = those(Varies.PRECISION)
 PLAIN = ("", ConditionName.EDGE)  # of cases that an author declared
 MANY_PASS = 3  # more cases than fail, before it is told that one property alone fails
 
@@ -45,7 +42,7 @@ def circumstance_of(shown: Verdict, verdicts: Sequence[Verdict]) -> Circumstance
 
 
 def _condition(shown: Verdict, failed: Sequence[Verdict]) -> str:
-    """The condition under which alone anything fails; empty if ordinary inputs fail too, or what else fails belies its words."""
+    """The one condition that accounts for all failures; empty if ordinary inputs fail too, or other conditions do."""
     large = any(map(_is_large_alone, failed))  # in another type, layout or size too, if not there alone
     under = {ConditionName.LARGE if large and _is_large(one) else one.condition for one in failed}
     if under & set(PLAIN):

@@ -31,9 +31,8 @@ def explain(exercise: FrozenExercise, verdicts: Sequence[Verdict]) -> Explanatio
     if all(_fails_by_its_call(one, shown) for one in failed):
         return Explanation(shown, called_by=shown.case.by)
     boundary = boundary_of(shown, chosen.facts, verdicts)
-    if (
-        boundary.condition or boundary.circumstance
-    ):  # which names the cause: what any look shows would lead away from it
+    # which names the cause: what any look shows would lead away from it
+    if boundary.condition or boundary.circumstance:
         kin = [Failing(one.verdict, one.plain) for one in kin]
         chosen = Failing(shown, chosen.plain)
     findings, beside = in_common(chosen, kin, verdicts, look)

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 
-from utils.checking.conditions import ConditionName, Varies, those
+from utils.checking.conditions import FINER, ConditionName
 from utils.checking.explaining.boundary import circumstance_of
 from utils.checking.explaining.circumstances import Circumstance
 from utils.checking.judging.problems import Problem
 from utils.checking.judging.verdict import Verdict
 from utils.checking.records import FrozenExercise
 
-FINER = those(Varies.PRECISION)  # under these what is wrong elsewhere shows too
 OF_ALL = "whatever"  # in a sentence that speaks of all that an argument may be
 
 

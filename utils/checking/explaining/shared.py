@@ -3,13 +3,12 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from utils.checking.conditions import ConditionName, Varies, those
+from utils.checking.conditions import MAGNITUDES, ConditionName
 from utils.checking.explaining.explanation import Finding
 from utils.checking.explaining.facts import Fact, Facts, Trait, common, mostly
 from utils.checking.judging.problems import Problem
 from utils.checking.judging.verdict import Verdict
 
-MAGNITUDES = those(Varies.MAGNITUDE)
 SHORT = 3  # positions along an axis before anything is told of its first or last
 
 Look = Callable[[Verdict], Facts]  # gives the facts of a verdict

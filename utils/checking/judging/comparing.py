@@ -119,11 +119,12 @@ def other_order(case: DrawnCase, expected: Observation, observation: Observation
     wanted, limit = expected.outputs, tolerance(case, expected, observation)
     if len(wanted) != len(observation.outputs) or any(one.values is None for one in (*wanted, *observation.outputs)):
         return None
-    fits = [{place for place, one in enumerate(wanted) if _equal(one, came, limit)} for came in observation.outputs]
+    fits = [{place for place, one in enumerate(wanted) if is_right(one, came, limit)} for came in observation.outputs]
     return next((order for order in _orders(fits) if order != tuple(range(len(wanted)))), None)
 
 
-def _equal(expected: Output, actual: Output, limit: float) -> bool:
+def is_right(expected: Output, actual: Output, limit: float) -> bool:
+    """Whether a result has the right shape and, within tolerance, the right numbers."""
     return expected.shape == actual.shape and bool(close(actual.numbers, expected.numbers, limit).all())
 
 

@@ -1,4 +1,4 @@
-"""Points for verdicts: the idea of each part has most of them, what holds everywhere a share."""
+"""Counts points: most of a part's points are for its idea, a share is for what holds everywhere."""
 
 from collections.abc import Sequence
 

@@ -17,7 +17,7 @@ class About(Flag):
 
 
 class Problem(Described):
-    """What is wrong with what was observed on a case: the first of these that holds."""
+    """What is wrong with what was observed on a case. `find_problem` decides which is found first."""
 
     # no result came
     UNFINISHED = "unfinished", About.WHOLE

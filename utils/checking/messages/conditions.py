@@ -51,9 +51,8 @@ UNDER: dict[str, str] = {
     ),
 }
 
-UNDER_GRADIENT: dict[
-    str, str
-] = {  # the same, where the result is right under the condition too, and the gradient is not
+# the same, where the result is right under the condition too, and the gradient is not
+UNDER_GRADIENT: dict[str, str] = {
     Name.ZERO: "With ordinary numbers gradients are right as well; with zeros they are not.",
     Name.SATURATION: (
         "With ordinary numbers gradients are right as well; with large ones, at which a softmax, a sigmoid or a tanh would"

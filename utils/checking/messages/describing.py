@@ -1,4 +1,4 @@
-"""The sentence about a problem on one case: which writer it has, and that all problems have one."""
+"""Chooses the writer of the sentence about a problem on one case, and calls it."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -6,10 +6,10 @@ import numpy as np
 
 from utils.checking.explaining.facts import common
 from utils.checking.explaining.shapes import shape_facts
-from utils.checking.judging.comparing import other_order
+from utils.checking.judging.comparing import is_right, other_order
 from utils.checking.judging.finding import forbidden_call
 from utils.checking.judging.problems import Problem
-from utils.checking.judging.tolerance import close, tolerance
+from utils.checking.judging.tolerance import tolerance
 from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.message import Message
@@ -67,18 +67,13 @@ def _of_several(c: Context, count: int, came: int) -> str:
     if not came or count != 1:
         return ""
     first, asked = c.observation.outputs[0], c.expected.outputs[0]
-    if came > 1 and first.values is not None and first.shape == asked.shape and _equal(c, asked, first):
+    limit = tolerance(c.case, c.expected, c.observation)
+    known = first.values is not None and asked.values is not None
+    if came > 1 and known and is_right(asked, first, limit):
         return f" The first of them is {c.exercise.outputs[0][0]}, and right: return it alone."
     if came > 2 and {math.prod(one.shape) * came for one in c.observation.outputs} == {math.prod(asked.shape)}:
         return " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
     return " If max(dim=…) is what gave two: take .values or .indices of it." if came == 2 else ""
-
-
-def _equal(c: Context, expected: Output, actual: Output) -> bool:
-    limit = tolerance(c.case, c.expected, c.observation)
-    if expected.values is None or actual.values is None:
-        return False
-    return bool(close(actual.values, expected.values, limit).all())
 
 
 def _wrong_order(c: Context) -> Message:

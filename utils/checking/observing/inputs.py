@@ -31,9 +31,8 @@ def _tensor(array: np.ndarray, device: Device, precision: str = "") -> torch.Ten
 def real_type(array: np.ndarray, precision: str, device: Device) -> torch.dtype:
     """The type in which an array of numbers with a fraction arrives."""
     asked = getattr(torch, precision) if precision else torch.from_numpy(array).dtype
-    return (
-        torch.float32 if asked == torch.float64 and torch.device(device).type == "mps" else asked
-    )  # which has no double
+    # which has no double
+    return torch.float32 if asked == torch.float64 and torch.device(device).type == "mps" else asked
 
 
 def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:

@@ -15,6 +15,7 @@ from utils.data.translation import PAD, START, STOP
 CUT, LONG = 4, 24  # a max_length that cuts translations off, and one that only what never ends needs
 GROUPS = 8  # of sources that are drawn for each decoder: the first that fits is taken
 MARGIN = 0.01  # between the two likeliest words, so that rounding cannot change a choice
+# mistakes
 SHOWING = (
     {"carry": False},
     {"feed": False},
@@ -22,7 +23,7 @@ SHOWING = (
     {"first": STOP},
     {"reads": False},
     {"exchanged": True},
-)  # mistakes
+)
 
 
 def drawn(inputs, sizes, rng) -> dict:

@@ -166,9 +166,8 @@ def with_principal_angles(A_1, A_2):
 @subspace_overlap.alternative
 def with_eigenvectors(A_1, A_2):
     def directions(A):
-        return torch.linalg.eigh(A.double().mT @ A.double()).eigenvectors.flip(1)[
-            :, : len(A)
-        ]  # squares need more digits
+        # squares need more digits
+        return torch.linalg.eigh(A.double().mT @ A.double()).eigenvectors.flip(1)[:, : len(A)]
 
     sums = _sums(directions(A_1).mT @ directions(A_2))
     return (sums / torch.minimum(*_counts(sums))).to(A_1.dtype)

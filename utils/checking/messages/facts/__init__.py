@@ -1,1 +1,1 @@
-"""The sentence for each fact about a wrong result, one module for each module of `utils.checking.explaining` that finds facts."""
+"""The sentences of facts, a module for each that finds them, and the words for circumstances. Nothing is found here."""
