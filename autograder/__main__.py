@@ -28,15 +28,15 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    called = "python -m autograder" if Path(sys.argv[0]).stem == "__main__" else Path(sys.argv[0]).name
-    parser = argparse.ArgumentParser(prog=called, description=__doc__)
+    program = "python -m autograder" if Path(sys.argv[0]).stem == "__main__" else Path(sys.argv[0]).name
+    parser = argparse.ArgumentParser(prog=program, description=__doc__)
     parser.add_argument("--version", action="version", version=f"attention-course {version()}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
 
     def verb(name, action, help):
-        made = verbs.add_parser(name, help=help, description=help)
-        made.set_defaults(verb=action)
-        return made
+        verb_parser = verbs.add_parser(name, help=help, description=help)
+        verb_parser.set_defaults(verb=action)
+        return verb_parser
 
     for kind in (class_list, grading, reporting, authoring):
         kind.add(verb)

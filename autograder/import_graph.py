@@ -12,13 +12,13 @@ PACKAGES = ("utils", "autograder")
 
 def closure(roots: Iterable[Path]) -> list[Path]:
     """The files given and all that they import of the course's own, directly or through others, in the order of their paths."""
-    found, waiting = set(), list(roots)
+    files, waiting = set(), list(roots)
     while waiting:
         file = waiting.pop()
-        if file not in found:
-            found.add(file)
+        if file not in files:
+            files.add(file)
             waiting += imported(file)
-    return sorted(found)
+    return sorted(files)
 
 
 def imported(file: Path) -> frozenset[Path]:
@@ -33,28 +33,28 @@ def imported(file: Path) -> frozenset[Path]:
 @lru_cache(maxsize=4096)
 def _imported(file: Path, changed: int) -> frozenset[Path]:
     tree = ast.parse(file.read_text(encoding="utf-8"), str(file))
-    return frozenset(place for name in _names(tree, file) for place in _places(name)) - {file}
+    return frozenset(place for name in _imported_names(tree, file) for place in _files_of_name(name)) - {file}
 
 
-def _names(tree: ast.AST, file: Path) -> Iterator[str]:
+def _imported_names(tree: ast.AST, file: Path) -> Iterator[str]:
     """The dotted names that are imported; of `from a import b` both a and a.b, since b may be a module."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (one.name for one in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = _absolute(node, file)
+            base = _absolute_name(node, file)
             yield base
-            yield from (f"{base}.{one.name}" for one in node.names)
+            yield from (f"{base}.{alias.name}" for alias in node.names)
 
 
-def _absolute(node: ast.ImportFrom, file: Path) -> str:
+def _absolute_name(node: ast.ImportFrom, file: Path) -> str:
     if not node.level:
         return node.module or ""
     package = file.parent.relative_to(ROOT).parts
     return ".".join([*package[: len(package) - node.level + 1], *([node.module] if node.module else [])])
 
 
-def _places(name: str) -> Iterator[Path]:
+def _files_of_name(name: str) -> Iterator[Path]:
     """The files that importing a dotted name runs: each package on the way, and the module itself."""
     parts = name.split(".")
     if parts[0] not in PACKAGES:

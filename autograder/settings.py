@@ -45,13 +45,13 @@ def find_unit(name: str, among: list[str] | None = None) -> str:
     Raises:
         KitError: there is none; the message tells the nearest and lists those there are.
     """
-    known = units() if among is None else among
-    for unit in known:
+    candidates = units() if among is None else among
+    for unit in candidates:
         if name in (unit, unit[:2], unit[:2].lstrip("0"), unit[3:]):
             return unit
-    near = get_close_matches(name, [*known, *(unit[3:] for unit in known)], 1)
-    meant = f"did you mean {near[0]!r}? There are" if near else "there are"
-    raise KitError(f"no unit is called {name!r}; {meant}: {', '.join(known)}")
+    nearest = get_close_matches(name, [*candidates, *(unit[3:] for unit in candidates)], 1)
+    suggestion = f"did you mean {nearest[0]!r}? There are" if nearest else "there are"
+    raise KitError(f"no unit is called {name!r}; {suggestion}: {', '.join(candidates)}")
 
 
 def find_units(names: list[str]) -> list[str]:
@@ -90,10 +90,12 @@ def course_id() -> str:
     Raises:
         KitError: nbgrader cannot use it.
     """
-    said = os.environ.get("COURSE_ID") or table().get("course_id", "attention-course")
-    if re.fullmatch(r"[\w-][\w.-]*", said):
-        return said
-    raise KitError(f"the course's id {said!r} cannot be used: it takes letters, digits, dots, dashes and underscores.")
+    identifier = os.environ.get("COURSE_ID") or table().get("course_id", "attention-course")
+    if re.fullmatch(r"[\w-][\w.-]*", identifier):
+        return identifier
+    raise KitError(
+        f"the course's id {identifier!r} cannot be used: it takes letters, digits, dots, dashes and underscores."
+    )
 
 
 def class_folder() -> Path:
@@ -110,7 +112,8 @@ def make_class_folder() -> Path:
     return folder
 
 
-DRAWS = 8  # of cases, which submissions share out among them
+# How many draws of cases there are, which the submissions share out among them.
+DRAWS = 8
 
 
 def submission_seed(unit: str, student: str) -> str:
@@ -118,9 +121,9 @@ def submission_seed(unit: str, student: str) -> str:
 
     It is one of a few, so that what is expected is computed once for many submissions. Nobody can tell which.
     """
-    word = secret()
-    number = int.from_bytes(hashlib.sha256(f"{word} {unit} {student}".encode()).digest()[:8], "little") % DRAWS
-    return f"{unit}, draw {number} of {word}"
+    class_secret = secret()
+    number = int.from_bytes(hashlib.sha256(f"{class_secret} {unit} {student}".encode()).digest()[:8], "little") % DRAWS
+    return f"{unit}, draw {number} of {class_secret}"
 
 
 def secret() -> str:
@@ -133,13 +136,13 @@ def secret() -> str:
     if not file.exists():
         make_class_folder()
         create_whole(file, secrets.token_hex(16))
-    if word := file.read_text(encoding="utf-8"):
-        return word
+    if class_secret := file.read_text(encoding="utf-8"):
+        return class_secret
     raise KitError(f"{file} is empty: delete it, and the class gets a new one.")
 
 
 def database() -> str:
     """The gradebook's URL: COURSE_GRADEBOOK, else pyproject.toml's, else SQLite in the class's folder."""
-    asked = os.environ.get("COURSE_GRADEBOOK") or table().get("gradebook")
-    url = asked or f"sqlite:///{class_folder() / 'gradebook.db'}"
+    configured = os.environ.get("COURSE_GRADEBOOK") or table().get("gradebook")
+    url = configured or f"sqlite:///{class_folder() / 'gradebook.db'}"
     return re.sub("^postgres(ql)?://", "postgresql+psycopg://", url)  # the driver that requirements.txt brings

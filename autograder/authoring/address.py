@@ -40,12 +40,14 @@ def with_address(text: str, unit: str, address: str | None = None) -> str:
     Args:
         address: the one that is meant, if not that of pyproject.toml. Colab opens what is on GitHub; elsewhere there is no badge.
     """
-    there = address or repository()
-    place = there.removeprefix(_GITHUB).removesuffix(".git")
+    course_address = address or repository()
+    place = course_address.removeprefix(_GITHUB).removesuffix(".git")
     lesson = f"{COLAB}/github/{place}/blob/main/notebooks/{unit}.ipynb"
-    badge = f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({lesson}) " if there.startswith(_GITHUB) else ""
-    text = _FETCHED.sub(lambda found: found[1] + there, text)
-    return _BADGE.sub(lambda found: badge + BADGE, text)
+    badge = (
+        f"[![Open in Colab]({COLAB}/assets/colab-badge.svg)]({lesson}) " if course_address.startswith(_GITHUB) else ""
+    )
+    text = _FETCHED.sub(lambda match: match[1] + course_address, text)
+    return _BADGE.sub(lambda match: badge + BADGE, text)
 
 
 def write_address() -> list[Path]:

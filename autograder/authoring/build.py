@@ -28,7 +28,8 @@ from autograder.bank.freezing import write_pack
 
 CELL_METADATA = "tags,label,nbgrader,deletable,editable,-all"
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-WHOSE_CODE = Path(__file__).parent / "templates" / "whose_code.md"  # what stands before every milestone's parts
+# The text that stands before every milestone's parts.
+WHOSE_CODE = Path(__file__).parent / "templates" / "whose_code.md"
 HIDDEN = "### BEGIN HIDDEN TESTS\nfrom autograder.nbgrader_plugin.test_cell import check\n### END HIDDEN TESTS\n"
 
 
@@ -38,7 +39,7 @@ def build(units: list[str], execute: bool = True) -> Iterator[Path]:
     Args:
         execute: whether lessons are run whose code, or what it uses, has changed; else these are left as they are.
     """
-    # cases are small: on a busy machine threads that wait for each other take ten times as long
+    # Cases are small: on a busy machine, threads that wait for each other take ten times as long.
     torch.set_num_threads(1)
     for unit in units:
         yield write_pack(unit)
@@ -56,7 +57,7 @@ def build_solution(twin: Path) -> Path:
     """Writes the dressed twin back, and the notebook beside it, without outputs."""
     nb = dressed(twin)
     twin.write_text(as_twin(nb), encoding="utf-8")
-    return _write(nb, twin.with_suffix(".ipynb"))
+    return _write_notebook(nb, twin.with_suffix(".ipynb"))
 
 
 def build_lesson(twin: Path, folder: Path = settings.LESSONS) -> Path:
@@ -64,28 +65,32 @@ def build_lesson(twin: Path, folder: Path = settings.LESSONS) -> Path:
 
     It is run only if its code, or what that uses, is not what the outputs that are there were made from.
     """
-    nb, there = dressed(twin), folder / f"{twin.stem}.ipynb"
+    nb, notebook_file = dressed(twin), folder / f"{twin.stem}.ipynb"
     twin.write_text(as_twin(nb), encoding="utf-8")
-    digest = made_from(twin, nb, _apart(folder))
+    digest = made_from(twin, nb, _modules_apart(folder))
     if is_fresh(twin, folder):
-        keep_outputs(nb, nbformat.read(there, as_version=4))
+        keep_outputs(nb, nbformat.read(notebook_file, as_version=4))
     elif folder == settings.LESSONS:
         run(nb, folder, explorers=gallery.FOLDER / twin.stem)
         gallery.sign(twin.stem, digest)
     else:
         run(nb, settings.MILESTONES if folder == settings.MILESTONES else settings.LESSONS)
     nb.metadata[KEY] = digest
-    return _write(nb, there)
+    return _write_notebook(nb, notebook_file)
 
 
 def is_fresh(twin: Path, folder: Path = settings.LESSONS) -> bool:
     """Whether a lesson's outputs were made from its code, and from what that uses, as these are now."""
-    there, digest = folder / f"{twin.stem}.ipynb", made_from(twin, dressed(twin), _apart(folder))
-    drawn = folder != settings.LESSONS or gallery.is_of(twin.stem, digest)
-    return drawn and there.exists() and nbformat.read(there, as_version=4).metadata.get(KEY) == digest
+    notebook_file, digest = folder / f"{twin.stem}.ipynb", made_from(twin, dressed(twin), _modules_apart(folder))
+    has_fresh_pictures = folder != settings.LESSONS or gallery.is_of(twin.stem, digest)
+    return (
+        has_fresh_pictures
+        and notebook_file.exists()
+        and nbformat.read(notebook_file, as_version=4).metadata.get(KEY) == digest
+    )
 
 
-def _apart(folder: Path) -> Path | None:
+def _modules_apart(folder: Path) -> Path | None:
     """The modules whose changes leave a notebook's outputs as they are: in a milestone, what examines its parts."""
     return settings.ROOT / "utils" / "checking" if folder == settings.MILESTONES else None
 
@@ -105,7 +110,7 @@ def dressed(twin: Path) -> NotebookNode:
         elif "whose-code" in cell.metadata.get("tags", []):
             cell.source = WHOSE_CODE.read_text(encoding="utf-8").rstrip("\n")
         elif cell.cell_type == "code" and names:
-            _label(cell, names)
+            _label_cell(cell, names)
     if unit:
         number(nb, names)
     lay_out(nb)
@@ -135,11 +140,11 @@ def run(nb: NotebookNode, folder: Path, explorers: Path | None = None) -> None:
     variables = {"COURSE_STATIC": "1", "COURSE_DEVICE": "cpu", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(settings.ROOT)}
     with TemporaryDirectory() as home:
         if explorers:
-            _at_the_start(Path(home), "from autograder.authoring import gallery; gallery.watch()")
+            _run_at_kernel_start(Path(home), "from autograder.authoring import gallery; gallery.watch()")
             variables["IPYTHONDIR"] = home
             drawing = f"from autograder.authoring import gallery; gallery.draw({str(explorers)!r})"
             nb.cells.append(nbformat.v4.new_code_cell(drawing))
-        # what a cell prints comes in as many pieces as its time and the machine's load make: one stream is the same each time
+        # How many pieces a cell prints in depends on the load; joined into one stream, they are the same in each run.
         client = NotebookClient(nb, timeout=600, kernel_name="python3", record_timing=False, coalesce_streams=True)
         client.execute(cwd=str(folder), env={**os.environ, **variables})
     if explorers:
@@ -149,7 +154,7 @@ def run(nb: NotebookNode, folder: Path, explorers: Path | None = None) -> None:
         cell.metadata.pop("execution", None)
 
 
-def _at_the_start(home: Path, code: str) -> None:
+def _run_at_kernel_start(home: Path, code: str) -> None:
     """Lets kernels whose IPython lives in `home` run code before anything else."""
     place = home / "profile_default" / "startup"
     place.mkdir(parents=True)
@@ -159,34 +164,38 @@ def _at_the_start(home: Path, code: str) -> None:
 def differences(twin: Path, notebook: Path) -> list[str]:
     """Where a notebook and its twin disagree, in words; empty if the build would change nothing but outputs."""
     nb = dressed(twin)
-    found = [] if twin.read_text(encoding="utf-8") == as_twin(nb) else [f"{twin.name} is not as the build writes it"]
+    sentences = (
+        [] if twin.read_text(encoding="utf-8") == as_twin(nb) else [f"{twin.name} is not as the build writes it"]
+    )
     if not notebook.exists():
-        return [*found, f"{notebook.name} is missing"]
+        return [*sentences, f"{notebook.name} is missing"]
     built = nbformat.read(notebook, as_version=4)
     if [_essence(cell) for cell in nb.cells] != [_essence(cell) for cell in built.cells]:
-        found.append(f"{notebook.name} and {twin.name} differ in their cells")
-    return found
+        sentences.append(f"{notebook.name} and {twin.name} differ in their cells")
+    return sentences
 
 
 def _essence(cell: NotebookNode) -> tuple:
     return cell.id, cell.cell_type, cell.source, json.dumps(cell.metadata, sort_keys=True)
 
 
-def _label(cell: NotebookNode, exercises: dict) -> None:
+def _label_cell(cell: NotebookNode, exercises: dict) -> None:
     """Labels the cell that holds an exercise's solution, or the one that checks it."""
     last = cell.source.strip().splitlines()[-1] if cell.source.strip() else ""
     checked = re.fullmatch(r"check\((\w+)\)", last)
     if checked and checked[1] in exercises:
         exercise = exercises[checked[1]]
         cell.source = HIDDEN + last
-        cell.metadata["nbgrader"] = _marks(settings.CHECK + exercise.name, grade=True, points=exercise.max_points)
+        cell.metadata["nbgrader"] = _nbgrader_metadata(
+            settings.CHECK + exercise.name, grade=True, points=exercise.max_points
+        )
     elif "### BEGIN SOLUTION" in cell.source:
         defined = re.search(r"^(?:def|class) (\w+)", cell.source, flags=re.MULTILINE)
         if defined:  # an exercise, or what an exercise is built on
-            cell.metadata["nbgrader"] = _marks(defined[1], solution=True)
+            cell.metadata["nbgrader"] = _nbgrader_metadata(defined[1], solution=True)
 
 
-def _marks(grade_id: str, grade: bool = False, solution: bool = False, points: float | None = None) -> dict:
+def _nbgrader_metadata(grade_id: str, grade: bool = False, solution: bool = False, points: float | None = None) -> dict:
     marks = {
         "grade": grade,
         "grade_id": grade_id,
@@ -204,20 +213,20 @@ def _give_address(nb: NotebookNode, unit: str, address: str | None = None) -> No
 
 
 def _set_ids(nb: NotebookNode) -> None:
-    """Ids that depend on a cell's label or text alone, so that a rebuild gives the same file."""
-    taken = set()
+    """Gives cells ids that depend on their labels or texts alone, so that a rebuild gives the same file."""
+    taken_ids = set()
     for cell in nb.cells:
         label = cell.metadata.get("nbgrader", {}).get("grade_id")
         base = label or "cell-" + hashlib.sha256(f"{cell.cell_type}\0{cell.source}".encode()).hexdigest()[:10]
-        number, own = 1, base
-        while own in taken:
+        number, cell_id = 1, base
+        while cell_id in taken_ids:
             number += 1
-            own = f"{base}-{number}"
-        taken.add(own)
-        cell["id"] = own
+            cell_id = f"{base}-{number}"
+        taken_ids.add(cell_id)
+        cell["id"] = cell_id
 
 
-def _write(nb: NotebookNode, file: Path) -> Path:
+def _write_notebook(nb: NotebookNode, file: Path) -> Path:
     nbformat.validate(nb)
     file.write_text(nbformat.writes(nb) + "\n", encoding="utf-8")
     return file

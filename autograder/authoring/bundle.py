@@ -9,7 +9,8 @@ from pathlib import Path
 
 from autograder import settings
 
-FIRST = (1980, 1, 1, 0, 0, 0)  # what a zip says of a file whose date nobody has given
+# The date that a zip has for a file whose date nobody has given.
+FIRST = (1980, 1, 1, 0, 0, 0)
 
 
 def bundle() -> dict[str, bytes]:
@@ -31,19 +32,19 @@ def bundle() -> dict[str, bytes]:
 
 
 def write_zip(files: dict[str, bytes], target: Path) -> Path:
-    """Packs the student bundle; each file is dated when it was first packed as it is now.
+    """Packs the student bundle; each file has the date on which it was first packed with its present content.
 
     The same files give the same bytes, in the place where a zip of them lies already, and everywhere else under the same
     SOURCE_DATE_EPOCH (seconds since 1970), which then is the time of all that is new.
     """
-    dates, today = _dates(target), _now()
+    dates, today = _entry_dates(target), _time_of_packing()
     entries = [(f"attention-course/{name}", data) for name, data in files.items()]
-    known = [dates.get((name, len(data), zlib.crc32(data))) for name, data in entries]
-    if len(dates) == len(entries) and all(known):
+    earlier_dates = [dates.get((name, len(data), zlib.crc32(data))) for name, data in entries]
+    if len(dates) == len(entries) and all(earlier_dates):
         return target  # compressing would take seconds
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
-        for (name, data), date in zip(entries, known):
+        for (name, data), date in zip(entries, earlier_dates):
             entry = zipfile.ZipInfo(name, date_time=date or today)
             entry.external_attr = 0o644 << 16
             entry.compress_type = zipfile.ZIP_DEFLATED
@@ -53,17 +54,19 @@ def write_zip(files: dict[str, bytes], target: Path) -> Path:
     return target
 
 
-def _dates(file: Path) -> dict[tuple[str, int, int], tuple]:
+def _entry_dates(file: Path) -> dict[tuple[str, int, int], tuple]:
     """When each file of a zip was dated, by name, length and checksum; nothing where there is no such zip."""
     if not zipfile.is_zipfile(file):
         return {}
     with zipfile.ZipFile(file) as archive:
         return {
-            (one.filename, one.file_size, one.CRC): one.date_time for one in archive.infolist() if one.date_time > FIRST
+            (entry.filename, entry.file_size, entry.CRC): entry.date_time
+            for entry in archive.infolist()
+            if entry.date_time > FIRST
         }
 
 
-def _now() -> tuple:
-    """Year to second, in local time as zips have it; where SOURCE_DATE_EPOCH gives the time, in UTC."""
-    asked = os.environ.get("SOURCE_DATE_EPOCH")
-    return max(FIRST, (time.gmtime(int(asked)) if asked else time.localtime())[:6])
+def _time_of_packing() -> tuple:
+    """The time, from year to second: in local time as zips have it, or in UTC where SOURCE_DATE_EPOCH gives it."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH")
+    return max(FIRST, (time.gmtime(int(epoch)) if epoch else time.localtime())[:6])

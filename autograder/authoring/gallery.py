@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 FOLDER = Path(__file__).parent / "book" / "static" / "gallery"
 INDEX = "states.json"
-STATES = 4  # of each explorer
-WIDTH, COLOURS = 720, 160  # of a picture, which is small in every sense
+STATES = 4  # states that are drawn of each explorer
+WIDTH, COLOURS = 720, 160  # a picture's width in pixels and its colours: the book's files stay small
 
 _explorers: list[tuple[Callable, Any, dict]] = []
 
@@ -22,11 +22,11 @@ def watch() -> None:
     """From now on each explorer that is shown is noted; a lesson's kernel calls this before the first cell."""
     from utils.figures import explorers
 
-    shown = explorers.explore
+    original_explore = explorers.explore
 
     def noted(draw, *, alt, **controls):
         _explorers.append((draw, alt, controls))
-        shown(draw, alt=alt, **controls)
+        original_explore(draw, alt=alt, **controls)
 
     explorers.explore = noted
 
@@ -44,9 +44,9 @@ def draw(folder: str) -> None:
         index.append([])
         for count, (words, values) in enumerate(islice(states(controls), STATES), 1):
             name = f"{number}-{count}.png"
-            _small(png(make(**values))).save(place / name, optimize=True)
+            _small_picture(png(make(**values))).save(place / name, optimize=True)
             index[-1].append({"file": name, "state": words, "alt": alt(**values) if callable(alt) else alt})
-    _write(place, {"explorers": index})
+    _write_index(place, {"explorers": index})
 
 
 def states(controls: dict) -> Iterator[tuple[str, dict]]:
@@ -55,36 +55,36 @@ def states(controls: dict) -> Iterator[tuple[str, dict]]:
     Each control is moved once before any is moved a second time.
     """
     start = {name: control.start for name, control in controls.items()}
-    moved = ([(name, control, value) for value in _others(control)] for name, control in controls.items())
+    moved = ([(name, control, value) for value in _other_values(control)] for name, control in controls.items())
     for name, control, value in filter(None, chain.from_iterable(zip_longest(*moved))):
         yield f"{control.label}: {_in_words(value)}", {**start, name: value}
 
 
-def _others(control: Any) -> list:
+def _other_values(control: Any) -> list:
     """Values of a control that are far from its first."""
     kind = type(control).__name__
     if kind == "Slider":
-        far = sorted({control.low, control.high} - {control.start}, key=lambda one: -abs(one - control.start))
-        return [type(control.start)(one) for one in far]
+        far = sorted({control.low, control.high} - {control.start}, key=lambda value: -abs(value - control.start))
+        return [type(control.start)(value) for value in far]
     if kind == "Switch":
         return [not control.start]
     if kind == "Choice":
-        return [one for one in control.options if one != control.start]
+        return [option for option in control.options if option != control.start]
     if kind == "Order":
         return [tuple(reversed(control.start))]
-    return [tuple(tuple(True for _ in row) for row in control.start)]  # a grid, all of it on
+    return [tuple(tuple(True for _ in row) for row in control.start)]  # a grid, with all of its cells on
 
 
 def _in_words(value: object) -> str:
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, tuple):
-        return " ".join(value) if all(isinstance(one, str) for one in value) else "all on"
+        return " ".join(value) if all(isinstance(part, str) for part in value) else "all on"
     return f"{value:g}" if isinstance(value, (int, float)) else str(value)
 
 
-def _small(picture: bytes) -> "Image":
-    from PIL import Image  # which the book is made without
+def _small_picture(picture: bytes) -> "Image":
+    from PIL import Image  # imported here, since the book itself is made without it
 
     whole = Image.open(io.BytesIO(picture)).convert("RGB")
     size = (WIDTH, round(whole.height * WIDTH / whole.width))
@@ -94,23 +94,23 @@ def _small(picture: bytes) -> "Image":
 
 def sign(unit: str, digest: str) -> None:
     """Notes what a lesson's pictures were made from."""
-    _write(FOLDER / unit, {**_read(unit), "made_from": digest})
+    _write_index(FOLDER / unit, {**_read_index(unit), "made_from": digest})
 
 
 def is_of(unit: str, digest: str) -> bool:
     """Whether a lesson's pictures were made from what the digest stands for."""
-    return _read(unit).get("made_from") == digest
+    return _read_index(unit).get("made_from") == digest
 
 
 def of_lesson(unit: str) -> list[list[dict]]:
     """The states of each of a lesson's explorers, in the order of the lesson: file, state and alternative text."""
-    return _read(unit)["explorers"]
+    return _read_index(unit)["explorers"]
 
 
-def _read(unit: str) -> dict:
+def _read_index(unit: str) -> dict:
     file = FOLDER / unit / INDEX
     return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {"explorers": []}
 
 
-def _write(place: Path, index: dict) -> None:
+def _write_index(place: Path, index: dict) -> None:
     (place / INDEX).write_text(json.dumps(index, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")

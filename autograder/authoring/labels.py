@@ -29,15 +29,15 @@ def without_title(source: str) -> str:
 
 def label(cell: NotebookNode, following: NotebookNode | None) -> str:
     """The cell's own label, its first comment, or what can be seen of it: the figure it draws, what it defines or asserts."""
-    if own := cell.metadata.get("label"):
-        return own
+    if own_label := cell.metadata.get("label"):
+        return own_label
     source = without_title(cell.source)
     first = source.partition("\n")[0]
     if first.startswith("# ") and len(first) <= LONGEST:
         return first[2:].strip().rstrip(".")
-    if figure := _figure(source, following):
+    if figure := _figure_number(source, following):
         return f"explorer of {figure}" if is_explorer(cell) else f"draws {figure}"
-    return _seen(source)
+    return _visible_contents(source)
 
 
 def is_explorer(cell: NotebookNode) -> bool:
@@ -45,46 +45,46 @@ def is_explorer(cell: NotebookNode) -> bool:
     return cell.cell_type == "code" and bool(re.search(r"^explore\(", cell.source, re.MULTILINE))
 
 
-def _figure(source: str, following: NotebookNode | None) -> str | None:
-    drawn = re.search(r"^\s*(show|explore)\(", source, re.MULTILINE)
-    caption = FIGURE.match(following.source) if drawn and following is not None else None
+def _figure_number(source: str, following: NotebookNode | None) -> str | None:
+    drawing_call = re.search(r"^\s*(show|explore)\(", source, re.MULTILINE)
+    caption = FIGURE.match(following.source) if drawing_call and following is not None else None
     return caption[1] if caption else None
 
 
-def _seen(source: str) -> str:
+def _visible_contents(source: str) -> str:
     statements = ast.parse(re.sub(r"^[%!].*$", "pass", source, flags=re.MULTILINE)).body
-    kinds = {_kind(one) for one in statements}
-    defined = [one for one in statements if isinstance(one, ast.FunctionDef | ast.ClassDef)]
+    kinds = {_statement_kind(statement) for statement in statements}
+    definitions = [statement for statement in statements if isinstance(statement, ast.FunctionDef | ast.ClassDef)]
     if isinstance(statements[0], ast.Import | ast.ImportFrom):
         return "imports and settings"
     if kinds == {"assertion"}:
         return "assertions"
-    if len(defined) == 1 and (said := _docstring(defined[0])):
-        return said
-    done = [one for statement in statements for one in _done(statement)]
-    if any(isinstance(one, ast.Call) and getattr(one.func, "id", "") == "print" for one in done):
-        checked = any(isinstance(one, ast.Assert) for one in done)
+    if len(definitions) == 1 and (docstring := _docstring_label(definitions[0])):
+        return docstring
+    nodes = [node for statement in statements for node in _nodes_run(statement)]
+    if any(isinstance(node, ast.Call) and getattr(node.func, "id", "") == "print" for node in nodes):
+        checked = any(isinstance(node, ast.Assert) for node in nodes)
         return "checks the claims and prints the lines below" if checked else "prints the lines below"
-    if defined:
-        return f"defines {_listed([one.name for one in defined])}"
-    names = [name for one in statements for name in _assigned(one)]
+    if definitions:
+        return f"defines {_listed([definition.name for definition in definitions])}"
+    names = [name for statement in statements for name in _assigned_names(statement)]
     return f"computes {_listed(names)}" if names else "computes what follows"
 
 
-def _done(statement: ast.stmt) -> list[ast.AST]:
-    """What is run when a statement is; a definition runs nothing."""
+def _nodes_run(statement: ast.stmt) -> list[ast.AST]:
+    """The nodes of the syntax tree that run when a statement does; of a definition, none."""
     return [] if isinstance(statement, ast.FunctionDef | ast.ClassDef) else [*ast.walk(statement)]
 
 
-def _docstring(defined: ast.FunctionDef | ast.ClassDef) -> str | None:
-    said = (ast.get_docstring(defined) or "").partition("\n\n")[0]
-    whole = f"defines {defined.name} · {' '.join(said.split()).rstrip('.')}"
-    return whole if said and len(whole) <= LONGEST else None
+def _docstring_label(definition: ast.FunctionDef | ast.ClassDef) -> str | None:
+    first_paragraph = (ast.get_docstring(definition) or "").partition("\n\n")[0]
+    whole = f"defines {definition.name} · {' '.join(first_paragraph.split()).rstrip('.')}"
+    return whole if first_paragraph and len(whole) <= LONGEST else None
 
 
-def _assigned(statement: ast.stmt) -> list[str]:
+def _assigned_names(statement: ast.stmt) -> list[str]:
     targets = statement.targets if isinstance(statement, ast.Assign) else []
-    names = [one.id for target in targets for one in ast.walk(target) if isinstance(one, ast.Name)]
+    names = [node.id for target in targets for node in ast.walk(target) if isinstance(node, ast.Name)]
     return [name for name in names if name != "_"]
 
 
@@ -93,7 +93,9 @@ def _listed(names: list[str]) -> str:
     return ", ".join(names[:MOST]) + (", …" if len(names) > MOST else "")
 
 
-def _kind(statement: ast.stmt) -> str:
-    called = statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
-    name = getattr(called, "id", getattr(called, "attr", ""))
+def _statement_kind(statement: ast.stmt) -> str:
+    function = (
+        statement.value.func if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call) else None
+    )
+    name = getattr(function, "id", getattr(function, "attr", ""))
     return "assertion" if isinstance(statement, ast.Assert) or name == "assert_close" else name or "other"

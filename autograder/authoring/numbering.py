@@ -22,10 +22,10 @@ def number(nb: NotebookNode, exercises: dict) -> None:
     Raises:
         KitError: the table has not one row for each heading.
     """
-    points, old = _points(nb, exercises), []
-    for cell in _texts(nb):
-        old += [int(found) if found else None for found in HEADING.findall(cell.source)]
-    rows = sum(len(ROW.findall(cell.source)) for cell in _texts(nb))
+    points, old = _points_by_heading(nb, exercises), []
+    for cell in _text_cells(nb):
+        old += [int(digits) if digits else None for digits in HEADING.findall(cell.source)]
+    rows = sum(len(ROW.findall(cell.source)) for cell in _text_cells(nb))
     if rows != len(old):
         raise settings.KitError(
             f"the table at the assignment's head has {rows} rows, and there are {len(old)} exercises"
@@ -35,35 +35,35 @@ def number(nb: NotebookNode, exercises: dict) -> None:
     for cell in nb.cells:
         if cell.cell_type == "markdown":
             cell.source = HEADING.sub(lambda _: f"## {next(headings)} · ", cell.source)
-            cell.source = ROW.sub(lambda row: _row(row, next(lines), points), cell.source)
+            cell.source = ROW.sub(lambda row: _table_row(row, next(lines), points), cell.source)
         cell.source = NAMED.sub(
-            lambda named: named[1] + re.sub(r"\d+", lambda n: _now(n[0], new), named[2]), cell.source
+            lambda named: named[1] + re.sub(r"\d+", lambda n: _new_number(n[0], new), named[2]), cell.source
         )
 
 
-def _texts(nb: NotebookNode) -> list:
+def _text_cells(nb: NotebookNode) -> list:
     return [cell for cell in nb.cells if cell.cell_type == "markdown"]
 
 
-def _points(nb: NotebookNode, exercises: dict) -> list[float]:
+def _points_by_heading(nb: NotebookNode, exercises: dict) -> list[float]:
     """The points of what stands under each heading: an exercise's, or those of a written answer."""
-    found: list[float] = []
+    points: list[float] = []
     for cell in nb.cells:
         if cell.cell_type == "markdown":
-            found += [0] * len(HEADING.findall(cell.source))
+            points += [0] * len(HEADING.findall(cell.source))
         checked = re.search(r"^check\((\w+)\)\s*\Z", cell.source, re.MULTILINE) if cell.cell_type == "code" else None
         marks = cell.metadata.get("nbgrader", {})
-        if found and checked and checked[1] in exercises:
-            found[-1] += exercises[checked[1]].max_points
-        elif found and marks.get("grade") and marks.get("solution"):
-            found[-1] += marks["points"]
-    return found
+        if points and checked and checked[1] in exercises:
+            points[-1] += exercises[checked[1]].max_points
+        elif points and marks.get("grade") and marks.get("solution"):
+            points[-1] += marks["points"]
+    return points
 
 
-def _row(row: re.Match, number: int, points: list[float]) -> str:
+def _table_row(row: re.Match, number: int, points: list[float]) -> str:
     worth = points[number - 1] or "stretch"
     return f"| {number} · {row['title']} | {worth} | {row['effort']} | {row['minutes']} |"
 
 
-def _now(number: str, new: dict[int, int]) -> str:
+def _new_number(number: str, new: dict[int, int]) -> str:
     return str(new.get(int(number), number))

@@ -6,13 +6,14 @@ import re
 from nbformat import NotebookNode
 
 FOLDED = ("setup", "fold")  # tags of code cells that set up, draw or assert: folded in JupyterLab and Colab
-WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FIGURE = 130, 6, 30  # with time to think, code being read as well
+# A reader's pace, with time to think; code is read as well.
+WORDS_A_MINUTE, SECONDS_A_LINE, SECONDS_A_FIGURE = 130, 6, 30
 CAPTION = re.compile(r"^\*\*Figure(?: \d+)?\.\*\*", re.MULTILINE)
 _ASIDE = re.compile(
     r"<details>\s*<summary>Going further.*?</details>|^## References.*?(?=^## |\Z)", re.DOTALL | re.MULTILINE
 )
 _TIME = re.compile(r"^(\*\*Time\*\* about )\d+( minutes to read)", re.MULTILINE)
-_ROUNDED = 5  # minutes
+_ROUNDED = 5  # minutes of which a lesson's reading time is a multiple
 
 
 def lay_out(nb: NotebookNode) -> None:
@@ -21,7 +22,7 @@ def lay_out(nb: NotebookNode) -> None:
     for cell in nb.cells:
         if is_folded(cell):
             cell.metadata["jupyter"] = {"source_hidden": True}
-            cell.metadata["cellView"] = "form"  # the same in Colab
+            cell.metadata["cellView"] = "form"  # Colab's way to fold a cell
         if cell.cell_type == "markdown":
             parts = CAPTION.split(cell.source)
             numbered = [f"**Figure {figures + place}.**{part}" for place, part in enumerate(parts[1:], 1)]
@@ -38,8 +39,8 @@ def is_folded(cell: NotebookNode) -> bool:
 
 def lines_in_view(nb: NotebookNode) -> int:
     """The lines of code that a reader sees: all but empty ones and those of folded cells."""
-    shown = [cell.source for cell in nb.cells if cell.cell_type == "code" and not is_folded(cell)]
-    return sum(bool(line.strip()) for source in shown for line in source.splitlines())
+    visible_sources = [cell.source for cell in nb.cells if cell.cell_type == "code" and not is_folded(cell)]
+    return sum(bool(line.strip()) for source in visible_sources for line in source.splitlines())
 
 
 def minutes(nb: NotebookNode) -> int:

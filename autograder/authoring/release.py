@@ -29,7 +29,7 @@ def release(unit: str, publish: Path | None = None) -> list[str]:
         what was written, a line each.
     """
     with open_gradebook():
-        pass  # an unusable gradebook is told before anything is written
+        pass  # a gradebook that cannot be used is reported before anything is written
     changed = write_address()
     lines = [f"{len(changed)} files now name {repository()}"] if changed else []
     lines.append(str(generate(unit, known=True)))
@@ -65,17 +65,17 @@ def generate(unit: str, known: bool = False) -> Path:
 
 def _publish(files: dict[str, bytes], folder: Path) -> Path:
     manifest = folder / MANIFEST
-    known = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
+    published_digests = json.loads(manifest.read_text(encoding="utf-8")) if manifest.exists() else {}
     for name in files:
-        there = folder / name
-        if there.exists() and _digest(there.read_bytes()) not in (known.get(name), _digest(files[name])):
-            raise settings.KitError(f"{there} was not written by a release, or was changed since; move it away first.")
+        target = folder / name
+        if target.exists() and _digest(target.read_bytes()) not in (published_digests.get(name), _digest(files[name])):
+            raise settings.KitError(f"{target} was not written by a release, or was changed since; move it away first.")
     digests = {name: _digest(data) for name, data in files.items()}
     for name, data in files.items():
-        there = folder / name
-        if not there.exists() or _digest(there.read_bytes()) != digests[name]:  # else it keeps its date
-            there.parent.mkdir(parents=True, exist_ok=True)
-            there.write_bytes(data)
+        target = folder / name
+        if not target.exists() or _digest(target.read_bytes()) != digests[name]:  # the same file keeps its date
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(data)
     manifest.write_text(json.dumps(digests, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return folder
 

@@ -12,13 +12,13 @@ from autograder.bank.mistakes.substitutions import substitutions
 
 
 def declared() -> dict[str, tuple[Exercise, ...]]:
-    """Every unit whose exercises are declared, with these in order, by name such as "04_attention_layer"."""
+    """The exercises of every unit that declares some, in order, by the unit's name, such as "04_attention_layer"."""
     return {unit: exercises_of(unit) for unit in settings.declared_units()}
 
 
 @cache
 def units() -> dict[str, tuple[Exercise, ...]]:
-    """Every unit of the course, which has a lesson, with its exercises in order."""
+    """The exercises of every unit of the course with a lesson, in order, by the unit's name."""
     return {unit: exercises_of(unit) for unit in settings.units()}
 
 
@@ -31,8 +31,8 @@ def exercises_of(unit: str) -> tuple[Exercise, ...]:
 @cache
 def unit_of() -> dict[str, str]:
     """The unit of every exercise that is declared, by the exercise's name."""
-    named = {unit: importlib.import_module(_package(unit)).EXERCISES for unit in settings.declared_units()}
-    return {name: unit for unit, names in named.items() for name in names}
+    names_by_unit = {unit: importlib.import_module(_package(unit)).EXERCISES for unit in settings.declared_units()}
+    return {name: unit for unit, names in names_by_unit.items() for name in names}
 
 
 def _package(unit: str) -> str:
@@ -50,20 +50,22 @@ def load(package: str) -> tuple[Exercise, ...]:
     """
     try:
         unit = importlib.import_module(package)
-        modules = [importlib.import_module(one.name) for one in pkgutil.walk_packages(unit.__path__, f"{package}.")]
+        modules = [
+            importlib.import_module(module.name) for module in pkgutil.walk_packages(unit.__path__, f"{package}.")
+        ]
     except Exception as error:
         raise settings.KitError(f"{package} cannot be imported: {because(error)}") from error
     declared = {
-        one.name: one
+        value.name: value
         for module in modules
-        for one in vars(module).values()
-        if isinstance(one, Exercise) and one.reference.__module__ == module.__name__
+        for value in vars(module).values()
+        if isinstance(value, Exercise) and value.reference.__module__ == module.__name__
     }
     if set(declared) != set(unit.EXERCISES):
         differ = ", ".join(sorted(set(declared) ^ set(unit.EXERCISES)))
         raise LookupError(f"{package}: EXERCISES and what its files declare differ in {differ}")
-    for one in declared.values():
-        one.changes = _changes
+    for exercise in declared.values():
+        exercise.changes = _changes
     return tuple(declared[name] for name in unit.EXERCISES)
 
 
@@ -75,8 +77,8 @@ def find_exercise(name: str) -> Exercise:
     """The exercise of that name.
 
     Raises:
-        LookupError: there is none; the message lists those there are.
+        LookupError: no exercise has this name; the message lists all names.
     """
     if name not in unit_of():
         raise LookupError(f"no exercise is called {name!r}; there are: {', '.join(unit_of())}")
-    return next(one for one in exercises_of(unit_of()[name]) if one.name == name)
+    return next(exercise for exercise in exercises_of(unit_of()[name]) if exercise.name == name)

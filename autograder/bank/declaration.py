@@ -14,7 +14,7 @@ Made = TypeVar("Made", bound=Callable)
 
 @dataclass(frozen=True)
 class Case:
-    """A case to draw: which inputs an exercise is run on, apart from the numbers, which come from a seed.
+    """A declared case: the inputs that an exercise is run on, apart from the numbers, which come from a seed.
 
     Attributes:
         property: what the case examines, in the words of a headline: "a batch of sequences".
@@ -65,7 +65,7 @@ class Variation:
     name: str
     object: Callable
     sentence: str = ""
-    made: Callable | None = None  # the code as it was written, where the object is made of it
+    made: Callable | None = None  # the code as the author wrote it, where the object is derived from it
 
 
 class Exercise:
@@ -139,7 +139,7 @@ class Exercise:
 
     @property
     def signature(self) -> inspect.Signature:
-        """Of the function, or of the module's forward without self."""
+        """The signature of the function, or of the module's forward without self."""
         return _without_self(self.reference.forward) if self.is_module else inspect.signature(self.reference)
 
     @property
@@ -159,7 +159,7 @@ class Exercise:
     @property
     def input_types(self) -> dict[str, str]:
         """The kind of each input, as `kind` calls it."""
-        return {name: kind(one.annotation) for name, one in self.signature.parameters.items()}
+        return {name: kind(parameter.annotation) for name, parameter in self.signature.parameters.items()}
 
     @property
     def _returned(self) -> list:
@@ -168,7 +168,7 @@ class Exercise:
 
     @property
     def gradients(self) -> tuple[int, ...]:
-        """Which results gradients must flow from, by their place."""
+        """The places of the results that gradients must flow from."""
         if not self.differentiable:
             return ()
         names = self._gradients.split() or self.outputs
@@ -178,8 +178,8 @@ class Exercise:
     @property
     def input_shapes(self) -> dict[str, str]:
         """The symbolic shape of each input that is a tensor."""
-        found = {name: dimensions(one.annotation) for name, one in self.signature.parameters.items()}
-        return {name: shape for name, shape in found.items() if shape is not None}
+        shapes = {name: dimensions(parameter.annotation) for name, parameter in self.signature.parameters.items()}
+        return {name: shape for name, shape in shapes.items() if shape is not None}
 
     @property
     def starred(self) -> set[str]:
@@ -190,13 +190,13 @@ class Exercise:
     def lengths(self) -> list[str]:
         """The parameters that are sizes of a result's axes: N_Q of f(N_Q: int, X: …) -> Bool[Tensor, "N_Q M+N_Q"]."""
         results = re.split(r"[ +*]", " ".join(self.result_shapes))
-        integers = [name for name, one in self.signature.parameters.items() if one.annotation is int]
+        integers = [name for name, parameter in self.signature.parameters.items() if parameter.annotation is int]
         return [name for name in integers if name in results]
 
     def symbols(self, case: Case) -> dict[str, str]:
         """The axes of each tensor that a case draws, starred ones expanded."""
         shapes = {name: shape for name, shape in self.input_shapes.items() if name not in case.values}
-        return {name: _expanded(shape, case.expand) for name, shape in shapes.items()}
+        return {name: _expanded_axes(shape, case.expand) for name, shape in shapes.items()}
 
     def axes(self, case: Case) -> list[str]:
         """The axes that need a size in a case: of the constructor, the inputs, and lengths that are arguments."""
@@ -205,12 +205,12 @@ class Exercise:
 
     @cached_property
     def counterfactuals(self) -> list[Variation]:
-        """The mistakes that nobody declared; made when they are first asked for."""
+        """The mistakes that nobody declared; they are derived when first asked for."""
         return self.changes(self)
 
     @property
     def explanations(self) -> list[Variation]:
-        """Whatever a wrong result may be told by: what was declared, then what the signature allows."""
+        """All mistakes that may explain a wrong result: the declared ones, then those derived from the signature."""
         return self.misconceptions + self.counterfactuals
 
     def misconception(self, made: Made) -> Made:
@@ -230,10 +230,10 @@ class Exercise:
         self.alternatives.append(Variation(made.__name__, self._object(made)))
         return made
 
-    def _object(self, made: Callable) -> Callable:
-        if not self.is_module or isinstance(made, type):
-            return made
-        return type(made.__name__, (self.reference,), {"forward": made})
+    def _object(self, function: Callable) -> Callable:
+        if not self.is_module or isinstance(function, type):
+            return function
+        return type(function.__name__, (self.reference,), {"forward": function})
 
 
 def _without_self(function: Callable) -> inspect.Signature:
@@ -241,31 +241,31 @@ def _without_self(function: Callable) -> inspect.Signature:
     return inspect.Signature(parameters, return_annotation=inspect.signature(function).return_annotation)
 
 
-def _expanded(shape: str, expand: dict) -> str:
-    return " ".join(one for axis in shape.split() for one in expand.get(axis, axis.lstrip("*")).split())
+def _expanded_axes(shape: str, expand: dict) -> str:
+    return " ".join(expanded for axis in shape.split() for expanded in expand.get(axis, axis.lstrip("*")).split())
 
 
 def parts(axis: str, axes: list[str]) -> list[str]:
-    """The axes that one is composed of: both of H*W, those of Q+N beside Q and N; N+1 without an N is one by itself."""
+    """The axes that an axis is composed of: H and W of H*W, Q and N of Q+N where both are axes; N+1 alone without an axis N."""
     pieces = re.split(r"[+*]", axis)
     composed = "*" in axis or all(piece.isdigit() or piece in axes for piece in pieces)
     return pieces if composed else [axis]
 
 
-def _tensor(annotation: Any) -> Any:
+def _tensor_annotation(annotation: Any) -> Any:
     """The `Float[Tensor, "B N"]` of an annotation, also of one that allows None; else None."""
-    return next((one for one in (annotation, *get_args(annotation)) if hasattr(one, "dim_str")), None)
+    return next((candidate for candidate in (annotation, *get_args(annotation)) if hasattr(candidate, "dim_str")), None)
 
 
 def dimensions(annotation: Any) -> str | None:
     """The axes that an annotation such as `Float[Tensor, "B N"]` names; None for what is no tensor."""
-    tensor = _tensor(annotation)
+    tensor = _tensor_annotation(annotation)
     return tensor and tensor.dim_str
 
 
 def kind(annotation: Any) -> str:
-    """The kind of numbers of a tensor: "float", "int" or "bool"; of no tensor: "number", "real", "flag", else empty."""
-    tensor = _tensor(annotation)
+    """The kind of a tensor's numbers: "float", "int" or "bool"; of other values "number", "real" or "flag"; else empty."""
+    tensor = _tensor_annotation(annotation)
     if tensor is None:
         return {int: "number", float: "real", bool: "flag"}.get(annotation, "")
     return tensor.__name__.partition("[")[0].lower()

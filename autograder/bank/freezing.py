@@ -25,7 +25,7 @@ from utils.checking.packs.shipped import PACKS
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 
 TELLING = 2
-MANY = 1500  # numbers of a result that students receive; more are known by a sketch, in cases that conditions add
+MANY = 1500  # numbers of a result that students receive; larger results of cases under a condition are sketches
 IMPOSSIBLE = Observation(failure=Failure("impossible", ""))  # no student's code ends like this
 
 
@@ -39,22 +39,24 @@ def freeze(
 ) -> FrozenExercise:
     """The exercise as data: its cases drawn from `seed`, what is expected, what each misconception gives, all on the CPU.
 
-    What shows on a plain case is told there: those of conditions, at edges, and second draws, hold only the misconceptions that
-    plain cases do not tell from what is right, or from each other. Where changes that nobody declared are not `invented` here,
-    `with_mistakes` finds those that explain an answer, as grading does.
+    Plain cases hold the observations of all misconceptions. Cases of conditions, at edges, and second draws hold only those that
+    plain cases cannot distinguish from the right answer, or from each other. Where the undeclared changes are not `invented`
+    here, `with_mistakes` finds those that explain an answer, as grading does.
 
     Args:
-        made: to which the observation of each misconception is added, by its name and the identity of the frozen case.
+        made: a dict that the observation of each misconception is added to, by its name and the identity of the frozen case.
     """
     drawn = draw(exercise, seed, grading)
     plain = [case for case in drawn if is_told(case)]
-    told = [] if not invented else plain if grading else _telling(plain)
-    some = [one.name for one in exercise.misconceptions]
+    telling = [] if not invented else plain if grading else _first_of_each_part(plain)
+    declared = [mistake.name for mistake in exercise.misconceptions]
     frozen = {
-        id(case): freeze_case(exercise, case, mistakes, None if any(case is one for one in told) else some, made)
+        id(case): freeze_case(
+            exercise, case, mistakes, None if any(case is other for other in telling) else declared, made
+        )
         for case in plain
     }
-    untold = _alike(list(frozen.values()), some) if mistakes else []
+    untold = _indistinguishable(list(frozen.values()), declared) if mistakes else []
     for case in drawn:
         if not is_told(case):
             names = untold if _tells_mistakes_apart(case) else []
@@ -64,25 +66,32 @@ def freeze(
 
 
 def is_told(case: DrawnCase) -> bool:
-    """Whether misconceptions are told on a case: plain ones, and not their second draws."""
+    """Whether a case holds the observations of all misconceptions: a plain one does, unless it is a second draw."""
     return case.plain and not case.once
 
 
-def _alike(declared: list[FrozenCase], names: list[str]) -> list[str]:
-    """The misconceptions that give the same as another, or as is expected, on every declared case."""
-    made = {name: [one.mistakes.get(name) or one.expected for one in declared] for name in names}
-    right = [one.expected for one in declared]
+def _indistinguishable(declared: list[FrozenCase], names: list[str]) -> list[str]:
+    """The names of misconceptions that give the same as another, or the expected results, on every declared case."""
+    results = {
+        name: [frozen_case.mistakes.get(name) or frozen_case.expected for frozen_case in declared] for name in names
+    }
+    expected = [frozen_case.expected for frozen_case in declared]
 
-    def as_told(name: str, others: list[Observation]) -> bool:
-        return all(alike(case.case, one, other) for case, one, other in zip(declared, made[name], others))
+    def is_same(name: str, other_results: list[Observation]) -> bool:
+        return all(
+            alike(frozen_case.case, result, other_result)
+            for frozen_case, result, other_result in zip(declared, results[name], other_results)
+        )
 
-    return [name for name in names if as_told(name, right) or any(as_told(name, made[x]) for x in names if x != name)]
+    return [
+        name for name in names if is_same(name, expected) or any(is_same(name, results[x]) for x in names if x != name)
+    ]
 
 
-def _telling(cases: list[DrawnCase]) -> list[DrawnCase]:
-    """The first plain cases of each part: in a self-check, changes of inputs and results are held against these alone."""
+def _first_of_each_part(cases: list[DrawnCase]) -> list[DrawnCase]:
+    """The first plain cases of each part: a self-check compares undeclared changes of inputs and results on these alone."""
     parts = dict.fromkeys(case.part for case in cases)
-    return [case for part in parts for case in [one for one in cases if one.part == part][:TELLING]]
+    return [case for part in parts for case in [other for other in cases if other.part == part][:TELLING]]
 
 
 def freeze_case(
@@ -92,33 +101,35 @@ def freeze_case(
     names: Collection[str] | None = None,
     made: dict | None = None,
 ) -> FrozenCase:
-    """One case with the reference's observation and, if asked for, each misconception's, or of those that are named."""
+    """One case with the reference's observation and, with `mistakes`, that of each misconception or of those in `names`."""
     frozen = expect(exercise, case)
     if case.single:
-        sizes = rounding.units([exercise.reference, *(one.object for one in exercise.alternatives)], case)
+        sizes = rounding.units(
+            [exercise.reference, *(alternative.object for alternative in exercise.alternatives)], case
+        )
         return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
     frozen = allow_for_rounding(exercise, frozen)
-    names = [one.name for one in exercise.explanations] if names is None else names
-    told = add_mistakes(exercise, frozen, names, made=made) if mistakes else frozen
-    return _told_apart(told) if told.case.tolerance or not case.plain else told
+    names = [mistake.name for mistake in exercise.explanations] if names is None else names
+    explained = add_mistakes(exercise, frozen, names, made=made) if mistakes else frozen
+    return _only_separated(explained) if explained.case.tolerance or not case.plain else explained
 
 
 def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
     """One case with the reference's observation."""
     expected = observe(lent(exercise, exercise.reference), case, trusted=True)
     if (expected.failure.type if expected.failure else "") != case.raises:
-        came = f"{expected.failure.type}: {expected.failure.text}" if expected.failure else "it gives a result"
+        outcome = f"{expected.failure.type}: {expected.failure.text}" if expected.failure else "it gives a result"
         advice = f"; {waive([case.condition])}" if case.condition not in ("", EDGE) else ""
         raise RuntimeError(
-            f"the reference should raise {case.raises or 'nothing'} on {case.property!r}: {came}{advice}"
+            f"the reference should raise {case.raises or 'nothing'} on {case.property!r}: {outcome}{advice}"
         )
-    # the reference need not keep to what is asked of others
+    # the reference itself may call any function and make tables of any size
     bare = replace(expected, called=(), made={})
     return FrozenCase(case, bare)
 
 
 def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> FrozenCase:
-    """The case with the tolerance that rounding asks for, where that is more than its type's."""
+    """The case with the tolerance that rounding needs, where that exceeds the tolerance of its type."""
     return replace(
         frozen, case=rounding.allow_for_rounding(lent(exercise, exercise.reference), frozen.case, frozen.expected)
     )
@@ -131,28 +142,35 @@ def add_mistakes(
     known: dict | None = None,
     made: dict | None = None,
 ) -> FrozenCase:
-    """The case with what tells the misconceptions named; `known` holds what was found before, `made` takes observations in."""
+    """The case with the observations by which it recognises the misconceptions in `names`.
+
+    Args:
+        known: observations from before, to which the new ones are added.
+        made: a dict that the full observations are added to, by name and the identity of the case.
+    """
     known = {} if known is None else known
-    invented = {one.name for one in exercise.counterfactuals}
+    invented = {mistake.name for mistake in exercise.counterfactuals}
     for mistake in exercise.explanations:
         if mistake.name in names and mistake.name not in known:
-            # of a change that nobody declared numbers alone are looked at
+            # an undeclared change is compared by its numbers alone
             case = replace(frozen.case, gradient=(), bounds={}) if mistake.name in invented else frozen.case
-            seen = observe(lent(exercise, mistake.object), case, trusted=True)
+            observation = observe(lent(exercise, mistake.object), case, trusted=True)
             if made is not None:
-                made[mistake.name, id(case)] = seen
-            right = same(frozen.case, seen, frozen.expected) and not _leaves_zeros(exercise, frozen.expected, seen)
-            known[mistake.name] = None if right else _what_tells(frozen.case, seen, frozen.expected)
+                made[mistake.name, id(case)] = observation
+            is_right = same(frozen.case, observation, frozen.expected) and not _leaves_zeros(
+                exercise, frozen.expected, observation
+            )
+            known[mistake.name] = None if is_right else _telling_part(frozen.case, observation, frozen.expected)
             if mistake.name in invented and known[mistake.name] is not None:
-                known[mistake.name] = _of_numbers(frozen.case, seen, frozen.expected)
-    told = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
-    return replace(frozen, mistakes=told)
+                known[mistake.name] = _numbers_alone(frozen.case, observation, frozen.expected)
+    observations = {mistake.name: known[mistake.name] for mistake in exercise.explanations if mistake.name in names}
+    return replace(frozen, mistakes=observations)
 
 
 def with_mistakes(
     exercise: declaration.Exercise, cases: list[FrozenCase], seen: list[Observation], known: list[dict]
 ) -> list[FrozenCase]:
-    """The cases with the misconceptions that explain every failure; one that does not is not run on the other cases.
+    """The cases with the misconceptions that may explain every failure; one that cannot is not run on further cases.
 
     Args:
         seen: what an answer did on each case.
@@ -160,8 +178,8 @@ def with_mistakes(
     """
     frozen, alive = list(cases), [mistake.name for mistake in exercise.explanations]
     bare = frozen_exercise(exercise, frozen)
-    failed = [index for index, one in enumerate(frozen) if not judge(bare, one, seen[index]).passed]
-    plain = [index for index, one in enumerate(frozen) if one.case.plain]
+    failed = [index for index, frozen_case in enumerate(frozen) if not judge(bare, frozen_case, seen[index]).passed]
+    plain = [index for index, frozen_case in enumerate(frozen) if frozen_case.case.plain]
     telling = [index for index in failed if index in plain] or failed
     for index in telling + [index for index in plain if index not in telling]:
         frozen[index] = add_mistakes(exercise, frozen[index], alive, known[index])
@@ -171,39 +189,45 @@ def with_mistakes(
 
 
 def _tells_mistakes_apart(case: DrawnCase) -> bool:
-    return case.precision != "bfloat16" and not case.single  # in so few digits mistakes are hardly told apart
+    return case.precision != "bfloat16" and not case.single  # so few digits hardly distinguish mistakes
 
 
-def _leaves_zeros(exercise: declaration.Exercise, expected: Observation, seen: Observation) -> bool:
-    """Whether a result has a number that has to be exactly 0, and is merely small."""
-    pairs = zip(exercise.outputs, expected.outputs, seen.outputs)
-    return any(name in exercise.zeros and merely_small(wanted, got) for name, wanted, got in pairs)
+def _leaves_zeros(exercise: declaration.Exercise, expected: Observation, observation: Observation) -> bool:
+    """Whether a result has a number that is merely small where it must be exactly 0."""
+    pairs = zip(exercise.outputs, expected.outputs, observation.outputs)
+    return any(
+        name in exercise.zeros and merely_small(expected_output, output) for name, expected_output, output in pairs
+    )
 
 
-def _told_apart(frozen: FrozenCase) -> FrozenCase:
-    """The case without the mistakes that it shows, but not far from what is right: another case tells these."""
-    far = {name: made for name, made in frozen.mistakes.items() if made is None or moved(frozen, made) >= SEPARATION}
-    return replace(frozen, mistakes=far)
+def _only_separated(frozen: FrozenCase) -> FrozenCase:
+    """The case without the mistakes whose results lie near the right ones: another case has to recognise those."""
+    separated = {
+        name: observation
+        for name, observation in frozen.mistakes.items()
+        if observation is None or moved(frozen, observation) >= SEPARATION
+    }
+    return replace(frozen, mistakes=separated)
 
 
-def _of_numbers(case: DrawnCase, seen: Observation, expected: Observation) -> Observation | None:
-    """What a change that nobody declared did to numbers; where it ends in an error, nothing can be like it."""
-    if seen.failure:
+def _numbers_alone(case: DrawnCase, observation: Observation, expected: Observation) -> Observation | None:
+    """An undeclared change's observation with its numbers alone; None where they are right, IMPOSSIBLE after an error."""
+    if observation.failure:
         return IMPOSSIBLE
-    bare = replace(seen, gradients={}, called=(), made={})
+    bare = replace(observation, gradients={}, called=(), made={})
     return None if same(case, bare, replace(expected, gradients={})) else bare
 
 
-def _what_tells(case: DrawnCase, seen: Observation, expected: Observation) -> Observation:
-    """What a mistake did; gradients, and the size of what it made on the way, only where they alone tell it apart."""
-    bare = replace(seen, gradients={}, called=(), made={})
-    return replace(seen, called=()) if same(case, bare, replace(expected, gradients={})) else bare
+def _telling_part(case: DrawnCase, observation: Observation, expected: Observation) -> Observation:
+    """A mistake's observation; with gradients, and sizes of intermediate tensors, only where they alone differ from the right."""
+    bare = replace(observation, gradients={}, called=(), made={})
+    return replace(observation, called=()) if same(case, bare, replace(expected, gradients={})) else bare
 
 
 def frozen_exercise(
     exercise: declaration.Exercise, cases: list[FrozenCase], examined: int | None = None
 ) -> FrozenExercise:
-    """An exercise's data around frozen cases; grading examines so many, if not just these."""
+    """An exercise's data around frozen cases; `examined` is the number of cases in grading, if not that of these."""
     return FrozenExercise(
         name=exercise.name,
         unit=exercise.unit,
@@ -217,7 +241,7 @@ def frozen_exercise(
         layers=_told(exercise).layers,
         points=exercise.points,
         misconceptions={mistake.name: mistake.sentence for mistake in exercise.explanations},
-        invented=tuple(one.name for one in exercise.counterfactuals),
+        invented=tuple(mistake.name for mistake in exercise.counterfactuals),
         cases=tuple(cases),
         examined=len(cases) if examined is None else examined,
         shapes=_told(exercise).shapes,
@@ -228,7 +252,7 @@ def frozen_exercise(
 
 @cache
 def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
-    """What grading examines, on numbers that anybody may know."""
+    """The cases of grading, drawn from the visible seed."""
     return draw(exercise, VISIBLE_SEED, grading=True)
 
 
@@ -244,7 +268,7 @@ def _told(exercise: declaration.Exercise) -> Told:
 
 
 def pack_unit(unit: str) -> str:
-    """The text of the self-check file that students receive for a unit."""
+    """The text of a unit's self-check file, which students receive."""
     return pack_text(unit, [self_check(freeze(exercise, VISIBLE_SEED)) for exercise in catalogue.exercises_of(unit)])
 
 
@@ -254,8 +278,8 @@ def self_check(frozen: FrozenExercise) -> dict:
 
 
 def pack_text(unit: str, exercises: list[dict]) -> str:
-    """A self-check file: JSON whose first line alone says which exercises it holds, with a line for each case."""
-    whole = {"unit": unit, "names": [one["name"] for one in exercises], "exercises": exercises}
+    """The text of a self-check file: JSON whose first line names the exercises that it holds, with a line for each case."""
+    whole = {"unit": unit, "names": [exercise["name"] for exercise in exercises], "exercises": exercises}
     text = json.dumps(whole, separators=(",", ":"))
     return text.replace(',"exercises":', ',\n"exercises":', 1).replace('{"case":', '\n{"case":') + "\n"
 
@@ -270,27 +294,34 @@ def write_pack(unit: str, folder: Path = PACKS) -> Path:
 
 
 def slim(frozen: FrozenExercise) -> FrozenExercise:
-    """Small enough to ship: mistakes and large results as sketches, single precision as such, without notes that judging does
-    not need."""
+    """The exercise small enough to ship: with mistakes and large results as sketches, and without what judging does not need."""
     cases = [
         replace(
-            one,
-            units=tuple(unit.astype(np.float32) for unit in one.units),
-            expected=_quiet(one.expected, _large_sketched if one.case.condition and not one.units else _narrow),
+            frozen_case,
+            units=tuple(unit.astype(np.float32) for unit in frozen_case.units),
+            expected=_without_notes(
+                frozen_case.expected,
+                _large_sketched if frozen_case.case.condition and not frozen_case.units else _narrow,
+            ),
             mistakes={
-                name: made and _quiet(made, _narrow if one.case.rows else _sketched)
-                for name, made in one.mistakes.items()
+                name: observation and _without_notes(observation, _narrow if frozen_case.case.rows else _sketched)
+                for name, observation in frozen_case.mistakes.items()
             },
         )
-        for one in frozen.cases
+        for frozen_case in frozen.cases
     ]
     return replace(frozen, cases=tuple(cases))
 
 
-def _quiet(seen: Observation, smaller: Callable[[Output], Output]) -> Observation:
-    gradients = {name: None if one is None else one.astype(np.float32) for name, one in seen.gradients.items()}
-    failure = seen.failure and replace(seen.failure, line="", where="", bases="")
-    return replace(seen, called=(), outputs=tuple(map(smaller, seen.outputs)), failure=failure, gradients=gradients)
+def _without_notes(observation: Observation, reduce: Callable[[Output], Output]) -> Observation:
+    gradients = {
+        name: None if gradient is None else gradient.astype(np.float32)
+        for name, gradient in observation.gradients.items()
+    }
+    failure = observation.failure and replace(observation.failure, line="", where="", bases="")
+    return replace(
+        observation, called=(), outputs=tuple(map(reduce, observation.outputs)), failure=failure, gradients=gradients
+    )
 
 
 def _large_sketched(output: Output) -> Output:

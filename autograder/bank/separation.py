@@ -1,4 +1,4 @@
-"""How far a mistake's result lies from what is expected, in tolerances: what is nearly right tells nothing."""
+"""Measures how far a mistake's result lies from the expected one, in tolerances: a nearly right result proves nothing."""
 
 import numpy as np
 
@@ -10,8 +10,8 @@ SEPARATION = 100  # a mistake that shows at all moves the output by this many to
 
 
 def moved(one: FrozenCase, made: Observation) -> float:
-    """The largest difference in tolerances; infinite where something else tells the two apart: shapes, types, gradients, what
-    was kept, or how parameters begin."""
+    """The largest difference in tolerances; infinite where the two differ in something else: shapes, types, gradients, the size
+    of intermediate tensors, or the initial values of parameters."""
     if made.failure or made.changed or made.unstable or one.expected.structure != made.structure:
         return np.inf
     if excess(one.case, made) or made.starts != one.expected.starts:

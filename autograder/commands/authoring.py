@@ -44,22 +44,23 @@ def add(verb: VerbMaker) -> None:
 def _release(options: argparse.Namespace) -> None:
     from autograder.authoring.release import release
 
-    said = set()  # what is written for all units is told once
+    printed = set()  # lines about what is written for all units are printed once
     for unit in find_units(options.units):
         for line in release(unit, options.publish):
-            if line not in said:
+            if line not in printed:
                 print(line, flush=True)
-            said.add(line)
+            printed.add(line)
 
 
 def _audit(options: argparse.Namespace) -> int:
-    for library in ("OMP", "OPENBLAS", "MKL"):  # a process with one thread can be forked
+    # Only a process with one thread can be forked safely.
+    for library in ("OMP", "OPENBLAS", "MKL"):
         os.environ.setdefault(f"{library}_NUM_THREADS", "1")
     from autograder.bank import catalogue
     from autograder.bank.audit.auditing import audit, table
 
-    known = catalogue.unit_of()
-    names = [name if name in known else find_unit(name, declared_units()) for name in options.names or units()]
+    unit_of = catalogue.unit_of()
+    names = [name if name in unit_of else find_unit(name, declared_units()) for name in options.names or units()]
     rows = audit(*names)
     print(table(rows))
     return 1 if any(row.faults for row in rows) else 0
@@ -96,8 +97,8 @@ def _margins(options: argparse.Namespace) -> int:
 
     rows = []
     for unit in [find_unit(unit) for unit in options.units] or units():
-        rows += (found := [*margins([unit])])
-        record(found)
+        rows += (measured := [*margins([unit])])
+        record(measured)
     print(table(rows), end="")
     return 1 if any(row.held < row.runs for row in rows) else 0
 

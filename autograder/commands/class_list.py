@@ -45,39 +45,42 @@ def _roster(options: argparse.Namespace) -> None:
     from autograder.intake.lms.merging import merged
     from autograder.intake.lms.sections import counted
 
-    known = students.students()
-    said: list[str] = []
+    listed = students.students()
+    sentences: list[str] = []
     if options.file:
-        known, said = merged(known, students.read(options.file))
-    for names, gone in ((options.remove, True), (options.restore, False)):
+        listed, sentences = merged(listed, students.read(options.file))
+    for names, has_left in ((options.remove, True), (options.restore, False)):
         for name in names:
-            known[_place(known, name)] = replace(known[_place(known, name)], left=gone)
-    if not known:
+            listed[_index_of(listed, name)] = replace(listed[_index_of(listed, name)], left=has_left)
+    if not listed:
         raise KitError("the class has no list of students yet: give this the list that your LMS exports.")
     if options.file or options.remove or options.restore:
-        students.write(known)
-        enrol([one for one in known if not one.left])
-    here = [one for one in known if not one.left]
-    print(f"{len(here)} students" + (f", and {len(known) - len(here)} who have left" if len(here) < len(known) else ""))
+        students.write(listed)
+        enrol([student for student in listed if not student.left])
+    present = [student for student in listed if not student.left]
+    print(
+        f"{len(present)} students"
+        + (f", and {len(listed) - len(present)} who have left" if len(present) < len(listed) else "")
+    )
     for section, count in counted().items():
         print(f"  section {section}: {count}")
-    for sentence in said:
+    for sentence in sentences:
         print(sentence)
 
 
-def _place(known: list, name: str) -> int:
-    """Where a student is in the list, who is named by id, number, login or address.
+def _index_of(listed: list, name: str) -> int:
+    """The index in the list of the student who is named by id, number, login or address.
 
     Raises:
-        KitError: nobody is called that; the nearest name is told.
+        KitError: nobody is called that; the message has the nearest id.
     """
     from autograder.intake.lms.students import called
 
-    if found := called(name, known):
-        return known.index(found)
-    ids = [one.id for one in known]
-    near = get_close_matches(name, ids, 1)
-    raise KitError(f"nobody in the class has the id {name!r}" + (f"; did you mean {near[0]!r}?" if near else "."))
+    if student := called(name, listed):
+        return listed.index(student)
+    ids = [listed_student.id for listed_student in listed]
+    nearest = get_close_matches(name, ids, 1)
+    raise KitError(f"nobody in the class has the id {name!r}" + (f"; did you mean {nearest[0]!r}?" if nearest else "."))
 
 
 def _collect(options: argparse.Namespace) -> None:

@@ -79,7 +79,7 @@ def positive(text: str) -> int:
 def _device() -> str:
     """What submissions are examined on: the CPU, the same for everybody, unless COURSE_DEVICE asks for another."""
     if not os.environ.get("COURSE_DEVICE"):
-        return "cpu"  # torch is not loaded here
+        return "cpu"  # torch is not loaded for the default
     from utils.device import device
 
     try:
@@ -111,7 +111,7 @@ def _options(options: argparse.Namespace) -> "Options":
 
 
 def each(names: list[str], do: Callable[[str], object]) -> int:
-    """Does something for each unit; where there are several, one that cannot be done is told, and the others are done.
+    """Does something for each unit; where there are several, one that cannot be done is reported and the others are done.
 
     Raises:
         KitError: the only unit cannot be done, or one of the names is no unit's.
@@ -138,27 +138,31 @@ def _grade(options: argparse.Namespace) -> int:
     from autograder.intake.lms.students import students
     from autograder.intake.misfiled import misfiled
 
-    here = find_section(options.section).students if options.section else None
+    section_students = find_section(options.section).students if options.section else None
 
-    def one(unit):
+    def grade_unit(unit):
         for sentence in misfiled(unit):
             note(sentence)
-        found = grade(unit, _options(options), options.student, options.again, note, options.missing_as_zero)
-        found = [one for one in found if here is None or one["student"] in here]
+        records = grade(unit, _options(options), options.student, options.again, note, options.missing_as_zero)
+        records = [record for record in records if section_students is None or record["student"] in section_students]
         if options.json:
-            print("\n".join(json.dumps(one, ensure_ascii=False) for one in found))
+            print("\n".join(json.dumps(record, ensure_ascii=False) for record in records))
         elif options.table or options.student:
-            penalties = {student: one.penalty for student, one in lateness(unit).items()}
-            print(table(found, {one.id: one.name for one in students()}, penalties))
+            penalties = {student: delay.penalty for student, delay in lateness(unit).items()}
+            print(table(records, {student.id: student.name for student in students()}, penalties))
         elif options.quiet:
-            for line in who_needs_you(unit, found, waiting(unit, here)):
+            for line in who_needs_you(unit, records, waiting(unit, section_students)):
                 print(line)
         else:
-            late = {student: one for student, one in lateness(unit).items() if here is None or student in here}
-            print("\n".join(summary(unit, found, late, waiting(unit, here))))
+            late = {
+                student: delay
+                for student, delay in lateness(unit).items()
+                if section_students is None or student in section_students
+            }
+            print("\n".join(summary(unit, records, late, waiting(unit, section_students))))
         _tell_what_is_left(unit)
 
-    return each(options.units, one)
+    return each(options.units, grade_unit)
 
 
 def _tell_what_is_left(unit: str) -> None:
@@ -168,15 +172,15 @@ def _tell_what_is_left(unit: str) -> None:
 
     if left_out := unusable(roster()):
         names = ", ".join(left_out[:5])
-        what = "folder or student is" if len(left_out) == 1 else "folders or students are"
-        note(f"{len(left_out)} {what} passed over, as such a name cannot be used: {names}. Rename it.")
+        subject = "folder or student is" if len(left_out) == 1 else "folders or students are"
+        note(f"{len(left_out)} {subject} passed over, as such a name cannot be used: {names}. Rename it.")
     if count := outdated(unit):
-        what = "result comes" if count == 1 else "results come"
-        note(f"{count} {what} from an earlier version of the exercises or checks: see what `regrade {unit}` says.")
+        subject = "result comes" if count == 1 else "results come"
+        note(f"{count} {subject} from an earlier version of the exercises or checks: see what `regrade {unit}` says.")
 
 
 def note(sentence: str) -> None:
-    """Tells something beside what was asked for."""
+    """Prints a sentence on stderr, beside the output that was asked for."""
     print(f"autograder: {sentence}", file=sys.stderr)
 
 
@@ -198,7 +202,7 @@ def _mark(options: argparse.Namespace) -> None:
     from autograder.marking.server import page, server
 
     unit = find_unit(options.unit)
-    page(unit, None)  # what cannot be marked is told here
+    page(unit, None)  # this raises a KitError for a unit that cannot be marked
     serving, address = server(unit, options.port or 0)
     print(f"{address}\nOpen this in a browser on this machine; Ctrl+C ends it.", flush=True)
     with serving:

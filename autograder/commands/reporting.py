@@ -49,35 +49,42 @@ def _feedback(options: argparse.Namespace) -> int:
     if (options.zip not in (None, True) or options.folder) and len(find_units(options.units)) > 1:
         raise KitError("one file or folder holds one unit: give one unit, or `--zip` without a file.")
 
-    def one(unit):
+    def write_pages(unit):
         pages = write_feedback(unit, options.student)
         if options.zip or options.folder:
             file = None if options.zip is True else Path(options.zip or ".")
             packed = as_folder(unit, pages, options.folder) if options.folder else as_zip(unit, pages, file)
             lines = [*told(packed)]
         else:
-            few = len(pages) <= 3
-            lines = [*map(str, pages)] if few else [f"{len(pages)} feedback pages, such as {pages[0]}"]
+            is_short = len(pages) <= 3
+            lines = [*map(str, pages)] if is_short else [f"{len(pages)} feedback pages, such as {pages[0]}"]
         if not options.quiet:
             print("\n".join(lines))
 
-    return each(options.units, one)
+    return each(options.units, write_pages)
 
 
 def _export(options: argparse.Namespace) -> int:
     from autograder.reports.export import as_table, into
 
-    def one(unit):
-        said = into(unit, options.into, options.section) if options.into else as_table(unit, options.section)
-        print(f"{said.file}: {said.filled} marks" + (f", in the column {said.column!r}" if said.column else ""))
-        if said.scale:
-            note(f"{options.into} allows at most {said.scale}: change that there, or the marks mean something else.")
-        if said.pending:
-            note(f"{len(said.pending)} of these have written answers that are not graded yet: {listed(said.pending)}.")
-        if said.unknown:
-            note(f"{options.into} does not name {listed(said.unknown)}; their marks are not in it.")
+    def export_unit(unit):
+        exported = into(unit, options.into, options.section) if options.into else as_table(unit, options.section)
+        print(
+            f"{exported.file}: {exported.filled} marks"
+            + (f", in the column {exported.column!r}" if exported.column else "")
+        )
+        if exported.scale:
+            note(
+                f"{options.into} allows at most {exported.scale}: change that there, or the marks mean something else."
+            )
+        if exported.pending:
+            note(
+                f"{len(exported.pending)} of these have written answers that are not graded yet: {listed(exported.pending)}."
+            )
+        if exported.unknown:
+            note(f"{options.into} does not name {listed(exported.unknown)}; their marks are not in it.")
 
-    return each(options.units, one)
+    return each(options.units, export_unit)
 
 
 def _report(options: argparse.Namespace) -> int:

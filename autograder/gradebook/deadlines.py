@@ -32,7 +32,7 @@ _MOST = re.compile(r"(\d+(?:\.\d+)?)\s*(%|points?)")
 
 @dataclass(frozen=True)
 class Penalty:
-    """What lateness costs: a share of the points reached, or points, once or for each period begun; and at most how much."""
+    """What lateness costs: a share of the points reached, or points, once or for each period begun; and the most it may cost."""
 
     share: float = 0.0
     points: float = 0.0
@@ -68,23 +68,23 @@ class Deadlines:
 
     def granted(self, student: str, unit: str, known: Mapping[str, datetime | None] = NOTHING) -> timedelta:
         """How much later than the due date a student may hand in a unit: extension, grace, and the late days left for it."""
-        return self._own(student, unit) + timedelta(days=self.late_days_used(student, known)[unit])
+        return self._extra_time(student, unit) + timedelta(days=self.late_days_used(student, known)[unit])
 
     def late_days_used(self, student: str, known: Mapping[str, datetime | None] = NOTHING) -> dict[str, int]:
-        """unit -> the late days that a student has used for it, by when each was handed in.
+        """The late days that a student has used for each unit, by when each unit was handed in.
 
         Args:
             known: when units were handed in as the gradebook knows it, for folders that are gone or spelled otherwise.
         """
         used, left = {}, self.late_days
-        for unit, due in sorted(self.due.items(), key=lambda one: (one[1], one[0])):
+        for unit, due in sorted(self.due.items(), key=lambda item: (item[1], item[0])):
             at = handed_in_at(student, unit)[0] or known.get(unit)
-            late = at - due - self._own(student, unit) if at else timedelta(0)
+            late = at - due - self._extra_time(student, unit) if at else timedelta(0)
             used[unit] = min(left, max(0, math.ceil(late / timedelta(days=1))))
             left -= used[unit]
         return used
 
-    def _own(self, student: str, unit: str) -> timedelta:
+    def _extra_time(self, student: str, unit: str) -> timedelta:
         return self.grace + self.extensions.get(student, {}).get(unit, timedelta(0))
 
 
@@ -101,11 +101,11 @@ def deadlines() -> Deadlines | None:
 @lru_cache(maxsize=4)
 def _read(file: Path, changed: int) -> Deadlines:
     try:
-        said = tomllib.loads(file.read_text(encoding="utf-8"))
+        written = tomllib.loads(file.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise settings.KitError(f"{file} cannot be read ({error}).") from None
     try:
-        return _rules(said)
+        return _rules(written)
     except _Wrong as wrong:
         raise settings.KitError(f"{file}: {wrong}") from None
 
@@ -114,41 +114,41 @@ class _Wrong(Exception):
     """What is wrong in the file, as a sentence."""
 
 
-def _rules(said: dict) -> Deadlines:
-    for key in said:
+def _rules(written: dict) -> Deadlines:
+    for key in written:
         if key not in _KEYS:
             raise _Wrong(f"{key!r} is not known here; known are {', '.join(_KEYS)}.")
-    home = _zone(said.get("timezone"))
-    due = {_unit(unit): _time(value, home, f"due.{unit}") for unit, value in _table(said, "due").items()}
+    home = _zone(written.get("timezone"))
+    due = {_unit(unit): _time(value, home, f"due.{unit}") for unit, value in _table(written, "due").items()}
     extensions = {}
-    for student in (granted := _table(said, "extensions")):
-        who = _id(student, granted)
+    for student in (granted := _table(written, "extensions")):
+        who = _student_id(student, granted)
         extensions[who] = {
-            _unit(unit): _longer(value, home, due, unit, f"extensions.{student}.{unit}")
+            _unit(unit): _extension(value, home, due, unit, f"extensions.{student}.{unit}")
             for unit, value in _table(granted, student).items()
         }
-    days = said.get("late_days", 0)
+    days = written.get("late_days", 0)
     if not isinstance(days, int) or isinstance(days, bool) or days < 0:
         raise _Wrong("late_days is a whole number, such as 3.")
-    return Deadlines(due, extensions, _span(said.get("grace", "0 minutes"), "grace"), days, _penalty(said))
+    return Deadlines(due, extensions, _span(written.get("grace", "0 minutes"), "grace"), days, _penalty(written))
 
 
-def _id(name: str, granted: dict) -> str:
+def _student_id(name: str, granted: dict) -> str:
     """The id of the student who is named: by id, number, login or address; where the class has no list, the name itself."""
-    known = students()
-    found = called(name, known)
-    if known and not found:
+    class_list = students()
+    student = called(name, class_list)
+    if class_list and not student:
         within = granted[name] if isinstance(granted[name], dict) else {}
         dotted = next((f"{name}.{part}" for part, value in within.items() if isinstance(value, dict)), None)
         hint = f' A name with a dot goes in quotation marks: [extensions."{dotted}"].' if dotted else ""
         raise _Wrong(f"extensions.{name}: nobody in the class has this id.{hint}")
-    return found.id if found else name
+    return student.id if student else name
 
 
-def _table(said: dict, name: str) -> dict:
-    if not isinstance(found := said.get(name, {}), dict):
+def _table(written: dict, name: str) -> dict:
+    if not isinstance(table := written.get(name, {}), dict):
         raise _Wrong(f"{name!r} is no table of units: write a line [{name}], and below it one such as 04 = …")
-    return found
+    return table
 
 
 def _zone(name: Any) -> ZoneInfo | None:
@@ -177,13 +177,13 @@ def _time(value: Any, home: ZoneInfo | None, where: str) -> datetime:
 
 
 def _span(value: object, where: str) -> timedelta:
-    found = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
-    if not found:
+    match = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if not match:
         raise _Wrong(f"{where}: {value!r} is no length of time; write one such as '2 days' or '15 minutes'.")
-    return float(found[1]) * _SPANS[found[2]]
+    return float(match[1]) * _SPANS[match[2]]
 
 
-def _longer(value: object, home: ZoneInfo | None, due: dict, unit: str, where: str) -> timedelta:
+def _extension(value: object, home: ZoneInfo | None, due: dict, unit: str, where: str) -> timedelta:
     """An extension: a length of time, or a due date of its own."""
     if isinstance(value, str) and _SPAN.fullmatch(value.strip()):
         return _span(value, where)
@@ -192,8 +192,8 @@ def _longer(value: object, home: ZoneInfo | None, due: dict, unit: str, where: s
     return max(timedelta(0), _time(value, home, where) - due[_unit(unit)])
 
 
-def _penalty(said: dict) -> Penalty:
-    rule, most = said.get("penalty", "none"), said.get("at_most", "100%")
+def _penalty(written: dict) -> Penalty:
+    rule, most = written.get("penalty", "none"), written.get("at_most", "100%")
     if rule in ("none", ""):
         return Penalty()
     rate = _RATE.fullmatch(rule.strip()) if isinstance(rule, str) else None

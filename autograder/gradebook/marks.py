@@ -1,4 +1,4 @@
-"""What the gradebook says of marks: totals, what a human has not given yet, and lateness."""
+"""What the gradebook says of marks: totals, marks that a human has not given yet, and lateness."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -13,35 +13,37 @@ from autograder.intake.lms.students import left
 
 @dataclass(frozen=True)
 class Lateness:
-    """How late a student's work was beyond all that was granted, what was granted, and the points that it costs."""
+    """How late a student's work was beyond all that was granted, how much was granted, and the points that lateness costs."""
 
     seconds: float
     granted: timedelta
     penalty: float
 
 
-def _of_the_class(gradebook: Gradebook, unit: str) -> list:
+def _class_submissions(gradebook: Gradebook, unit: str) -> list:
     """The submissions of a unit in the order of the students' names, without those of students who have left."""
     gone = left()
-    found = [one for one in gradebook.assignment_submissions(unit) if one.student_id not in gone]
-    return sorted(found, key=lambda one: one.student_id)
+    submissions = [
+        submission for submission in gradebook.assignment_submissions(unit) if submission.student_id not in gone
+    ]
+    return sorted(submissions, key=lambda submission: submission.student_id)
 
 
 def lateness(unit: str) -> dict[str, Lateness]:
-    """Of each student whose work came after the due date, or who lost points for it.
+    """The lateness of each student whose work came after the due date, or who lost points for it.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
 
     def read(gradebook):
-        found = {}
-        for one in _of_the_class(gradebook, unit):
-            granted, due = one.extension or timedelta(0), one.assignment.duedate
-            penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
-            if penalty or (due and one.timestamp and one.timestamp > due):
-                found[one.student_id] = Lateness(one.total_seconds_late, granted, penalty)
-        return found
+        by_student = {}
+        for submission in _class_submissions(gradebook, unit):
+            granted, due = submission.extension or timedelta(0), submission.assignment.duedate
+            penalty = sum(notebook.late_submission_penalty or 0 for notebook in submission.notebooks)
+            if penalty or (due and submission.timestamp and submission.timestamp > due):
+                by_student[submission.student_id] = Lateness(submission.total_seconds_late, granted, penalty)
+        return by_student
 
     return patiently(read)
 
@@ -58,29 +60,31 @@ class Marks:
 
 
 def marks(unit: str) -> dict[str, Marks]:
-    """The marks of all who are in the class and in the gradebook with this unit, by hand and by machine together.
+    """The marks, by hand and by machine together, of all students in the class whom the gradebook has with this unit.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
 
     def read(gradebook):
-        found = {}
-        for one in _of_the_class(gradebook, unit):
-            grades = [grade for notebook in one.notebooks for grade in notebook.grades]
-            open_ones = {grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None}
-            cells = {grade.name: None if grade.name in open_ones else grade.score for grade in grades}
-            penalty = sum(notebook.late_submission_penalty or 0 for notebook in one.notebooks)
+        by_student = {}
+        for submission in _class_submissions(gradebook, unit):
+            grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
+            unmarked = {grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None}
+            cells = {grade.name: None if grade.name in unmarked else grade.score for grade in grades}
+            penalty = sum(notebook.late_submission_penalty or 0 for notebook in submission.notebooks)
             total = sum(value or 0 for value in cells.values()) - penalty
-            found[one.student_id] = Marks(cells, penalty, total, one.max_score, tuple(sorted(open_ones)))
-        return found
+            by_student[submission.student_id] = Marks(
+                cells, penalty, total, submission.max_score, tuple(sorted(unmarked))
+            )
+        return by_student
 
     return patiently(read)
 
 
 @dataclass(frozen=True)
 class Total:
-    """One student's points of a unit, by hand and by machine, after a late penalty; of how many; and how many are still open."""
+    """One student's points of a unit after a late penalty, the most that can be had, and how many are still to be given."""
 
     points: float
     most: float
@@ -88,7 +92,7 @@ class Total:
 
 
 def totals() -> dict[str, dict[str, Total]]:
-    """The totals of all units by student, of all who are in the gradebook; the gradebook is asked once for the whole course.
+    """The totals of all students in the gradebook, by unit and by student; a single query serves the whole course.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
@@ -114,19 +118,19 @@ def totals() -> dict[str, dict[str, Total]]:
     )
 
     def read(gradebook):
-        found: dict[str, dict[str, Total]] = {}
+        by_unit: dict[str, dict[str, Total]] = {}
         for unit, student, _, penalty, points, most, waiting in gradebook.db.execute(graded):
-            found.setdefault(unit, {})[student] = Total(points - penalty, most, waiting)
-        return found
+            by_unit.setdefault(unit, {})[student] = Total(points - penalty, most, waiting)
+        return by_unit
 
     return patiently(read)
 
 
 def waiting(unit: str, here: Set[str] | None = None) -> int:
-    """How many written answers wait for a mark: not marked, or handed in anew since they were.
+    """How many written answers wait for a mark: those that were not marked yet, or were handed in anew after that.
 
     Args:
-        here: only those of these students.
+        here: the students whose answers are counted; without it those of all students are.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
@@ -139,8 +143,8 @@ def waiting(unit: str, here: Set[str] | None = None) -> int:
         .join(GradeCell, GradeCell.id == Grade.cell_id)
         .where(Assignment.name == unit, Grade.needs_manual_grade, GradeCell.cell_type == "markdown")
     )
-    found, gone = patiently(lambda gradebook: [student for (student,) in gradebook.db.execute(query)]), left()
-    return sum((here is None or student in here) for student in found if student not in gone)
+    students, gone = patiently(lambda gradebook: [student for (student,) in gradebook.db.execute(query)]), left()
+    return sum((here is None or student in here) for student in students if student not in gone)
 
 
 @dataclass(frozen=True)
@@ -152,7 +156,7 @@ class Standing:
 
 
 def standing(unit: str, student: str) -> Standing:
-    """How it stands with one student's work.
+    """The marks that one student's work waits for, and how late it was.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
@@ -164,7 +168,7 @@ def standing(unit: str, student: str) -> Standing:
         except MissingEntry:
             return Standing()
         grades = [grade for notebook in submission.notebooks for grade in notebook.grades]
-        waiting = frozenset(one.name for one in grades if one.needs_manual_grade and one.manual_score is None)
+        waiting = frozenset(grade.name for grade in grades if grade.needs_manual_grade and grade.manual_score is None)
         return Standing(waiting, _late_in_words(submission))
 
     return patiently(read)
@@ -176,13 +180,13 @@ def _late_in_words(submission: SubmittedAssignment) -> str:
     if not due or not at or at <= due:
         return ""
     granted = submission.extension or timedelta(0)
-    said = f"{_span(at - due)} after the due date"
-    return said + (f", of which {_span(min(granted, at - due))} were granted" if granted else "")
+    words = f"{_span(at - due)} after the due date"
+    return words + (f", of which {_span(min(granted, at - due))} were granted" if granted else "")
 
 
 def _span(time: timedelta) -> str:
     """A length of time in its two largest units."""
     minutes = -(-time.total_seconds() // 60)
     parts = [(int(minutes // 1440), "day"), (int(minutes // 60 % 24), "hour"), (int(minutes % 60), "minute")]
-    told = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
-    return " ".join(told[:2]) or "0 minutes"
+    words = [f"{count} {name}{'' if count == 1 else 's'}" for count, name in parts if count]
+    return " ".join(words[:2]) or "0 minutes"

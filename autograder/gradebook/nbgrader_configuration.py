@@ -1,4 +1,4 @@
-"""How the kit plugs into nbgrader: the instructor's own configuration, and on top the kit's folders, gradebook and steps."""
+"""Plugs the kit into nbgrader: the instructor's own configuration, and on top of it the kit's folders, gradebook and steps."""
 
 import os
 import re
@@ -35,10 +35,10 @@ def configuration() -> Config:
     Raises:
         KitError: one of the instructor's files cannot be read.
     """
-    return configure(deepcopy(_instructors(tuple(_files()))))
+    return configure(deepcopy(_instructors_configuration(tuple(_configuration_files()))))
 
 
-def _files() -> list[tuple[Path, int]]:
+def _configuration_files() -> list[tuple[Path, int]]:
     """The files that nbgrader reads, with the time of their last change; a later one overrules those before it."""
     places = jupyter_config_path()
     places = ([] if jupyter_config_dir() in places else [jupyter_config_dir()]) + places
@@ -49,13 +49,13 @@ def _files() -> list[tuple[Path, int]]:
 
 
 @lru_cache(maxsize=4)
-def _instructors(files: tuple[tuple[Path, int], ...]) -> Config:
+def _instructors_configuration(files: tuple[tuple[Path, int], ...]) -> Config:
     config, path = Config(), os.environ.get("PYTHONPATH")
     _reading.append(True)
     try:
         for file in files:
             config.merge(deepcopy(_read(*file)))
-    finally:  # nbgrader's kernels are told of the course in it; what the kit starts is not
+    finally:  # nbgrader_config.py sets PYTHONPATH for nbgrader's kernels; the kit's own processes do without it
         _reading.pop()
         os.environ.pop("PYTHONPATH", None)
         os.environ |= {} if path is None else {"PYTHONPATH": path}
@@ -70,14 +70,14 @@ def _read(file: Path, changed: int) -> Config:
     except settings.KitError:
         raise
     except (Exception, SystemExit) as error:  # it is code, and may fail in any way
-        where, said = place(error, file), describe(error)
-        raise settings.KitError(f"{where}: nbgrader's configuration cannot be used ({said}).") from None
+        where, fault = place(error, file), describe(error)
+        raise settings.KitError(f"{where}: nbgrader's configuration cannot be used ({fault}).") from None
 
 
 def place(error: BaseException, file: Path | None = None) -> str:
     """Where something failed that an instructor wrote: the file, and its line as far as it can be told."""
     raised = [(Path(frame.f_code.co_filename), number) for frame, number in walk_tb(error.__traceback__)]
-    own = [one for one in raised if file is None or one[0].name == file.name]
+    own = [location for location in raised if file is None or location[0].name == file.name]
     last, line = own[-1] if own else (file, None)
     number = getattr(error, "lineno", None) or line
     return f"{file or last}{f', line {number}' if number else ''}"
@@ -90,7 +90,7 @@ def describe(error: BaseException) -> str:
 
 @contextmanager
 def checked():
-    """What nbgrader refuses of its configuration becomes a sentence.
+    """Turns nbgrader's refusal of a setting into a sentence.
 
     Raises:
         KitError: a setting has a value that nbgrader does not take.
@@ -99,19 +99,19 @@ def checked():
         yield
     except TraitError as error:
         name = (re.search(r"'(\w+)' trait", str(error)) or [None, ""])[1]
-        where = f"{_setting(name)}: " if name else ""
+        where = f"{_where_set(name)}: " if name else ""
         raise settings.KitError(f"{where}nbgrader's configuration cannot be used ({describe(error)}).") from None
 
 
-def _setting(name: str) -> str:
+def _where_set(name: str) -> str:
     """The file and line that set something, the last where there are several."""
-    found = [
+    mentions = [
         f"{file}, line {number}"
-        for file, _ in _files()
+        for file, _ in _configuration_files()
         for number, line in enumerate(file.read_text(encoding="utf-8", errors="replace").splitlines(), 1)
         if re.search(rf"\b{name}\b", line)
     ]
-    return (found or ["nbgrader_config.py"])[-1]
+    return (mentions or ["nbgrader_config.py"])[-1]
 
 
 def configure(config: Config) -> Config:
@@ -166,24 +166,26 @@ def configure(config: Config) -> Config:
     return config
 
 
-def _elsewhere() -> Config:
-    """What nbgrader reads in other places than the repository."""
+def _configuration_elsewhere() -> Config:
+    """The configuration that nbgrader reads in other places than the repository."""
     try:
-        return _instructors(tuple(one for one in _files() if one[0].parent != settings.ROOT))
+        return _instructors_configuration(
+            tuple(entry for entry in _configuration_files() if entry[0].parent != settings.ROOT)
+        )
     except settings.KitError:
-        return Config()  # nbgrader and `configuration` tell of it themselves
+        return Config()  # nbgrader and `configuration` report the fault themselves
 
 
 def _connect_to_the_exchange(config: Config) -> None:
-    """The exchange is the one that the server's configuration names, else the server's usual one, else the class's own."""
+    """Sets the exchange: the one that the server's configuration names, else the server's usual one, else the class's own."""
     if _reading:
-        return  # whoever reads these files does it for them all
-    told = _elsewhere()
-    if not SHARED_EXCHANGE.exists() and "root" not in {**told.Exchange, **config.Exchange}:
+        return  # the configuration that is read here is connected later, once all files are read
+    elsewhere = _configuration_elsewhere()
+    if not SHARED_EXCHANGE.exists() and "root" not in {**elsewhere.Exchange, **config.Exchange}:
         config.Exchange.root = str(settings.make_class_folder() / "exchange")
         Path(config.Exchange.root).mkdir(exist_ok=True)
     for step, name in (("collect", "Collect"), ("release_feedback", "ReleaseFeedback")):
-        if step not in told.ExchangeFactory:
+        if step not in elsewhere.ExchangeFactory:
             config.ExchangeFactory.setdefault(step, f"autograder.nbgrader_plugin.exchanging.{name}")
 
 
@@ -201,7 +203,10 @@ def _show_safely(config: Config) -> None:
 
 
 def _read_times_as_grade_does() -> None:
-    """nbgrader has no setting for how a timestamp.txt is read, and gives a student up, or a page, at one that is no time."""
+    """Makes nbgrader read a timestamp.txt as `grade` does.
+
+    nbgrader has no setting for that, and fails with a student's work or a whole page where the file holds no time.
+    """
     CourseDirectory.get_existing_timestamp = lambda self, folder: read_time(Path(folder) / "timestamp.txt")[0]
     NbGraderAPI.get_submitted_timestamp = lambda self, unit, student: self.coursedir.get_existing_timestamp(
         self.coursedir.format_path(self.coursedir.submitted_directory, student, unit)

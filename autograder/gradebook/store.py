@@ -35,7 +35,9 @@ from autograder.intake.places import SECRET
 from autograder.intake.submissions import handed_in_at, secret_of
 from autograder.intake.timestamp import read_time
 
-warnings.filterwarnings("ignore", category=sqlalchemy.exc.SAWarning)  # nbgrader's own, of no use to an instructor
+warnings.filterwarnings(
+    "ignore", category=sqlalchemy.exc.SAWarning
+)  # warnings about nbgrader, of no use to an instructor
 quiet = logging.getLogger("autograder.nbgrader")
 quiet.setLevel(logging.CRITICAL)
 Found = TypeVar("Found")
@@ -49,9 +51,9 @@ def course_directory(unit: str = "*", student: str = "*") -> CourseDirectory:
         KitError: the instructor's nbgrader configuration cannot be used.
     """
     with checked():
-        made = CourseDirectory(config=configuration())
-    made.assignment_id, made.student_id = unit, student
-    return made
+        directory = CourseDirectory(config=configuration())
+    directory.assignment_id, directory.student_id = unit, student
+    return directory
 
 
 @contextmanager
@@ -114,10 +116,10 @@ def enrol(students: list[Student]) -> None:
     """
 
     def enter(gradebook):
-        for one in students:
-            first, last = one.first_and_last
-            told = {"first_name": first, "last_name": last, "email": one.email}
-            gradebook.update_or_create_student(one.id, **{name: value for name, value in told.items() if value})
+        for student in students:
+            first, last = student.first_and_last
+            details = {"first_name": first, "last_name": last, "email": student.email}
+            gradebook.update_or_create_student(student.id, **{name: value for name, value in details.items() if value})
 
     patiently(enter)
 
@@ -128,22 +130,22 @@ def roster() -> list[str]:
 
 
 def save_notebook(outcome: Outcome) -> Path | None:
-    """Writes a graded notebook where nbgrader looks for it, with when it was handed in and what the exchange says of it."""
+    """Writes a graded notebook where nbgrader looks for it, and beside it the time of handing in and the exchange's secret."""
     if outcome["notebook"] is None:
         return None
     file = graded_file(outcome["student"], outcome["unit"])
     folder = outcome.get("folder", outcome["student"])
-    for name, said in (
+    for name, text in (
         ("timestamp.txt", handed_in_at(folder, outcome["unit"])[1]),
         (SECRET, secret_of(folder, outcome["unit"])),
     ):
-        if said:
-            write_atomically(file.with_name(name), said)
+        if text:
+            write_atomically(file.with_name(name), text)
     return write_atomically(file, outcome["notebook"])
 
 
 def unchanged_answers(outcome: Outcome) -> list[str]:
-    """The written answers that are what they were when the student's work was graded last."""
+    """The written answers that have not changed since the student's work was graded last."""
     file = graded_file(outcome["student"], outcome["unit"])
     if outcome["notebook"] is None or not file.exists():
         return []
@@ -161,7 +163,7 @@ def _answers(notebook: str) -> dict[str, str]:
 
 
 def save_scores(unit: str, outcomes: list[Outcome]) -> None:
-    """Enters outcomes into the gradebook; manual grades and comments stay. Entering one twice changes nothing.
+    """Enters outcomes into the gradebook; manual grades and comments stay. Entering an outcome twice changes nothing.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
@@ -183,10 +185,11 @@ def not_entered(unit: str, outcomes: Mapping[str, Outcome]) -> list[str]:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
-    held = patiently(lambda gradebook: _held(gradebook, unit))
+    held = patiently(lambda gradebook: _automatic_scores(gradebook, unit))
     cells = {cell.grade_id for cell in released(unit) if cell.metadata["grade"]} if outcomes else set()
     entered = {
-        student: {name for name in cells if one["scores"].get(name, 0) is not None} for student, one in outcomes.items()
+        student: {name for name in cells if outcome["scores"].get(name, 0) is not None}
+        for student, outcome in outcomes.items()
     }
     return sorted(student for student, names in entered.items() if not names <= held.get(student, {}).keys())
 
@@ -197,14 +200,16 @@ def marked(unit: str) -> dict[str, dict[str, float]]:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
-    held = patiently(lambda gradebook: _held(gradebook, unit))
+    held = patiently(lambda gradebook: _automatic_scores(gradebook, unit))
     return {
-        student: found for student, found in held.items() if any(found.values()) or graded_file(student, unit).exists()
+        student: scores
+        for student, scores in held.items()
+        if any(scores.values()) or graded_file(student, unit).exists()
     }
 
 
-def _held(gradebook: Gradebook, unit: str) -> dict[str, dict[str, float]]:
-    """The automatic scores by cell, by student; what has none is left out."""
+def _automatic_scores(gradebook: Gradebook, unit: str) -> dict[str, dict[str, float]]:
+    """The automatic scores by student and by cell; cells without a score are left out."""
     query = (
         sqlalchemy.select(SubmittedAssignment.student_id, BaseCell.name, Grade.auto_score)
         .join(Assignment, Assignment.id == SubmittedAssignment.assignment_id)
@@ -213,14 +218,14 @@ def _held(gradebook: Gradebook, unit: str) -> dict[str, dict[str, float]]:
         .join(BaseCell, BaseCell.id == Grade.cell_id)
         .where(Assignment.name == unit, Grade.auto_score.is_not(None))
     )
-    found: dict[str, dict[str, float]] = {}
+    by_student: dict[str, dict[str, float]] = {}
     for student, name, score in gradebook.db.execute(query):
-        found.setdefault(student, {})[name] = score
-    return found
+        by_student.setdefault(student, {})[name] = score
+    return by_student
 
 
 def patiently(action: Callable[[Gradebook], Found]) -> Found:
-    """What `action` makes of the gradebook; while another program has locked it, it is tried again for a while.
+    """What `action` returns for the gradebook; while another program has locked it, the action is tried again for a while.
 
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
@@ -249,8 +254,9 @@ def _enter(gradebook: Gradebook, unit: str, outcome: Outcome) -> None:
     notebook = gradebook.find_submission_notebook(unit, unit, student)
     for grade in notebook.grades:
         grade.auto_score = outcome["scores"].get(grade.name, 0)
-        by_hand = grade.auto_score is None or grade.manual_score is not None  # a mark given by hand is looked at again,
-        settled = grade.manual_score is not None and not grade.needs_manual_grade  # unless it is of the same answer
+        # A mark that was given by hand is looked at again, unless the answer is still the same.
+        by_hand = grade.auto_score is None or grade.manual_score is not None
+        settled = grade.manual_score is not None and not grade.needs_manual_grade
         done = settled and grade.name in outcome.get("unchanged", ())
         grade.needs_manual_grade = bool(outcome["scores"]) and by_hand and not done
     for comment in notebook.comments:
@@ -269,13 +275,13 @@ def grant(gradebook: Gradebook, unit: str, student: str) -> None:
     if rules and unit in rules.due:
         submission = gradebook.find_submission(unit, student)
         submission.assignment.duedate = rules.due[unit]
-        times = {one.assignment.name: one.timestamp for one in gradebook.student_submissions(student)}
+        times = {submitted.assignment.name: submitted.timestamp for submitted in gradebook.student_submissions(student)}
         submission.extension = rules.granted(student, unit, times) or None
         gradebook.db.flush()
 
 
 def apply_deadlines(unit: str, outcomes: Mapping[str, Outcome] = NOTHING) -> None:
-    """Enters due date, extensions, penalties and times of all that was handed in anew, as they are now.
+    """Enters due date, extensions, penalties and times of all submissions again, as they are now.
 
     Args:
         outcomes: what grading found, by student; it says where each student's time is read.
@@ -299,7 +305,7 @@ def apply_deadlines(unit: str, outcomes: Mapping[str, Outcome] = NOTHING) -> Non
 
 
 def _handed_in_at(outcome: Outcome) -> datetime | None:
-    """When the submission that was graded was handed in; one that is gone has left the time beside what was graded."""
+    """When the graded submission was handed in; of a submission that is gone the time lies beside its graded notebook."""
     if "kept" in outcome:
         return read_time(graded_file(outcome["student"], outcome["unit"]).with_name("timestamp.txt"))[0]
     return handed_in_at(outcome.get("folder", outcome["student"]), outcome["unit"])[0]
@@ -354,15 +360,15 @@ def load_results(unit: str) -> list[Record]:
     if not file.exists():
         raise settings.KitError(f"{unit} is not graded yet: run `python -m autograder grade {unit}`.")
     try:
-        found = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
+        records = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
     except ValueError:
         raise settings.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.") from None
     gone = left()
-    return [one for one in found if one["student"] not in gone]
+    return [record for record in records if record["student"] not in gone]
 
 
 def save_results(unit: str, outcomes: Mapping[str, Outcome]) -> list[Record]:
     """Writes a unit's results, one line for each student and exercise, in the order of the students' names."""
     records = [record for student in sorted(outcomes) for record in outcomes[student]["records"]]
-    write_atomically(results_file(unit), "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records))
+    write_atomically(results_file(unit), "".join(json.dumps(record, ensure_ascii=False) + "\n" for record in records))
     return records

@@ -24,35 +24,37 @@ _ELSE = "Restart the kernel and run all cells from the top: what is missing here
 
 def lacking(failure: Failure) -> str:
     """The name that a NameError says is not there; empty for another failure."""
-    found = _NAME.search(failure.text) if failure.type == "NameError" else None
-    return found[1] if found else ""
+    match = _NAME.search(failure.text) if failure.type == "NameError" else None
+    return match[1] if match else ""
 
 
 def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[JobCell], outputs: dict) -> Examined:
     """Where an object or a name that it uses is not there, says which error kept it from being there."""
-    failures = [each.failure for each in seen.get(one.exercise) or () if each.failure]
+    failures = [observation.failure for observation in seen.get(one.exercise) or () if observation.failure]
     name = one.exercise if one.result.problem == "missing_object" else next(filter(None, map(lacking, failures)), "")
     if not name or one.result.problem not in ("missing_object", "exception", "constructor_failed"):
         return one
     place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
     above = [(cell.get("source", ""), outputs.get(index, ())) for index, cell in enumerate(cells[:place])]
-    errors = [(source, out) for source, shown in above for out in shown if source and _is_error(out)]
-    found = _cause(name, errors)
-    # as of a file with one error
+    errors = [(source, output) for source, shown in above for output in shown if source and _is_error(output)]
+    cause = _cause(name, errors)
+    # Every cell has failed, as when the whole notebook is a file with one error.
     all_failed = all(any(map(_is_error, shown)) for source, shown in above if source.strip())
-    if found is None and not (errors and all_failed):
+    if cause is None and not (errors and all_failed):
         return one
-    source, error = found or errors[0]
+    source, error = cause or errors[0]
     begins = next(line.strip() for line in source.splitlines() if line.strip())[:60]
-    said = (
-        f"`{name}` is not there because the cell that begins “{begins}” failed" if found else "The first error above it"
+    sentence = (
+        f"`{name}` is not there because the cell that begins “{begins}” failed" if cause else "The first error above it"
     )
-    said = f"{said}: {_spoken(error)}. {_TODO.get(error['ename'], _ELSE)}"
+    sentence = f"{sentence}: {_error_in_words(error)}. {_TODO.get(error['ename'], _ELSE)}"
     state = _STATES.get(error["ename"], one.state)
-    return replace(one, state=state, result=replace(one.result, message=composing.continued(one.result.message, said)))
+    return replace(
+        one, state=state, result=replace(one.result, message=composing.continued(one.result.message, sentence))
+    )
 
 
-def _spoken(error: dict) -> str:
+def _error_in_words(error: dict) -> str:
     text = _PLACE.sub(r"(\1)", "".join(error["evalue"].splitlines()[:1]))
     return f"{error['ename']}{': ' * bool(text)}{text}".rstrip(".")
 
@@ -62,14 +64,14 @@ def _is_error(output: dict) -> bool:
 
 
 def _cause(name: str, errors: list[tuple[str, dict]]) -> tuple[str, dict] | None:
-    """The first error among cells that would have bound the name; of an error for the lack of another name, its cause."""
-    found, asked = None, set()
-    while name and name not in asked:
-        asked.add(name)
-        binding = [each for each in errors if any(name in one.binds for one in statements(each[0]))]
+    """The first error in a cell that would have bound the name; where that error is the lack of another name, its cause."""
+    cause, names_asked = None, set()
+    while name and name not in names_asked:
+        names_asked.add(name)
+        binding = [error for error in errors if any(name in statement.binds for statement in statements(error[0]))]
         if not binding:
             break
-        found = binding[0]
-        missing = _NAME.search(found[1]["evalue"]) if found[1]["ename"] == "NameError" else None
+        cause = binding[0]
+        missing = _NAME.search(cause[1]["evalue"]) if cause[1]["ename"] == "NameError" else None
         name = missing[1] if missing else ""
-    return found
+    return cause

@@ -1,4 +1,4 @@
-"""Grades a class: finds submissions, hands them to workers, keeps what comes back, and enters it into the gradebook."""
+"""Grades a class: finds submissions, hands them to workers, keeps their outcomes, and enters these into the gradebook."""
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import closing
@@ -53,49 +53,53 @@ def grade(
     tell: Callable[[str], object] = lambda sentence: None,
     missing_as_zero: bool = False,
 ) -> list[Record]:
-    """Grades the submissions of a unit that are new or have changed, and returns the records of all it looked at.
+    """Grades the submissions of a unit that are new or have changed, and returns the records of all submissions of the unit.
 
-    A mark stays where the submission that earned it is gone, or where nothing can be made of what has taken its place.
+    A mark stays where the submission that earned it is gone, or where the submission that took its place cannot be graded.
 
     Args:
         student: only this student, whether changed or not.
         again: also those that were graded before and have not changed.
-        tell: called with a sentence on what was put right in the gradebook, and on students who are there or not.
+        tell: called with each sentence on what was put right in the gradebook, and on folders and students that do not match.
         missing_as_zero: no mark stays without a submission that can be graded.
 
     Raises:
         KitError: the unit is not released, there is nothing to grade, or sandbox, cluster, gradebook or the instructor's
             nbgrader configuration cannot be used.
     """
-    handed_out, found = class_of(unit, student)
+    handed_out, handed_in = class_of(unit, student)
     with Journal(journal_file(unit)) as journal:
         earlier = EarlierMarks(unit, journal, missing_as_zero)
-        todo = [one for one in found.submissions if not earlier.is_settled(one) or again or student]
-        with closing(graded(unit, todo, handed_out, options, found.folders)) as outcomes:
-            keep(unit, journal, (one for one in outcomes if not earlier.stays(one)))
-        others = found.folders.keys() - ({one.student for one in todo} - earlier.kept.keys())
+        todo = [
+            submission for submission in handed_in.submissions if not earlier.is_settled(submission) or again or student
+        ]
+        with closing(graded(unit, todo, handed_out, options, handed_in.folders)) as outcomes:
+            keep(unit, journal, (outcome for outcome in outcomes if not earlier.stays(outcome)))
+        others = handed_in.folders.keys() - ({submission.student for submission in todo} - earlier.kept.keys())
         earlier.note(others)
-        lost = _lost(unit, journal, others)
+        lost = _lost_students(unit, journal, others)
         keep(unit, journal, ())
         store.apply_deadlines(unit, journal.outcomes)
-        for sentence in [*found.notes, *earlier.told(), *([_told(lost)] if lost else [])]:
+        for sentence in [*handed_in.notes, *earlier.told(), *([_lost_marks_note(lost)] if lost else [])]:
             tell(sentence)
         journal.compact()
         store.save_results(unit, journal.outcomes)
-        return [line for one in found.submissions for line in journal.outcomes[one.student]["records"]]
+        return [
+            record for submission in handed_in.submissions for record in journal.outcomes[submission.student]["records"]
+        ]
 
 
-def _lost(unit: str, journal: Journal, students: set[str]) -> list[str]:
-    """Those whose outcomes were entered once and are not in the gradebook any more; they are to be entered again."""
-    entered = {one: journal.outcomes[one] for one in sorted(students - journal.unrecorded)}
+def _lost_students(unit: str, journal: Journal, students: set[str]) -> list[str]:
+    """The students whose outcomes were entered once and are not in the gradebook any more; they are to be entered again."""
+    entered = {student: journal.outcomes[student] for student in sorted(students - journal.unrecorded)}
     lost = store.not_entered(unit, entered)
     journal.unrecorded |= set(lost)
     return lost
 
 
-def _told(lost: list[str]) -> str:
-    said = "were missing in the gradebook, though graded before; they were entered, apart from those given by hand."
-    return f"the marks of {listed(lost)} {said}"
+def _lost_marks_note(lost: list[str]) -> str:
+    note = "were missing in the gradebook, though graded before; they were entered, apart from those given by hand."
+    return f"the marks of {listed(lost)} {note}"
 
 
 def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
@@ -109,25 +113,25 @@ def class_of(unit: str, student: str | None) -> tuple[tuple, Class]:
         released = with_plain_cells(released, assignment)
         if settings.table().get("pictures") != "all":
             plain = [cell.source for cell in assignment.cells if cell.cell_type == "code"]
-    found = find_all(unit, store.roster(), student, load_outcomes(unit))
-    if not found.submissions:
+    handed_in = find_all(unit, store.roster(), student, load_outcomes(unit))
+    if not handed_in.submissions:
         who = f"of {student} " if student else ""
         raise settings.KitError(f"there is no submission {who}in {settings.class_folder() / 'submitted'}.")
-    return (released, plain), found
+    return (released, plain), handed_in
 
 
 def has_changed(submission: Submission, known: Mapping[str, Outcome]) -> bool:
-    before = known.get(submission.student)
-    return before is None or before.get("digest") != submission.digest
+    earlier_outcome = known.get(submission.student)
+    return earlier_outcome is None or earlier_outcome.get("digest") != submission.digest
 
 
 def graded(
     unit: str, todo: list[Submission], handed_out: tuple, options: Options, folders: dict[str, str]
 ) -> Generator[Outcome, None, None]:
-    """The outcome of each submission as it is reached, with the folder it lay in and the fingerprint of what reached it."""
+    """The outcome of each submission once it is graded, with the folder it lay in and the fingerprint of the grading code."""
     (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
     here = not options.scheduler
-    tasks = [task(one, released, plain, options.device, level, options.accept_weak, here) for one in todo]
+    tasks = [task(submission, released, plain, options.device, level, options.accept_weak, here) for submission in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
     shown = {"desc": f"grading {unit}", "unit": "submission", "leave": False, "disable": not tasks}
     outcome: Outcome
@@ -137,9 +141,9 @@ def graded(
 
 
 def keep(unit: str, journal: Journal, outcomes: Iterable[Outcome]) -> None:
-    """Writes each outcome down at once, and enters them into the gradebook in batches.
+    """Writes each outcome down at once, and enters outcomes into the gradebook in batches.
 
-    What an earlier run wrote down and did not come to enter is entered now.
+    Outcomes that an earlier run wrote down but did not come to enter are entered now.
     """
     for outcome in outcomes:
         outcome = {**outcome, "unchanged": store.unchanged_answers(outcome)}
@@ -166,11 +170,11 @@ def table(records: list[Record], names: Mapping[str, str] = NOTHING, penalties: 
     """
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
     by_student: dict[str, dict[str, Record]] = {}
-    for one in records:
-        by_student.setdefault(one["student"], {})[one["exercise"]] = one
-    called = {student: f"{student}  {names.get(student, '')}".rstrip() for student in by_student}
+    for record in records:
+        by_student.setdefault(record["student"], {})[record["exercise"]] = record
+    labels = {student: f"{student}  {names.get(student, '')}".rstrip() for student in by_student}
     late = {student: f"{-penalties[student]:g}" for student in by_student if penalties.get(student)}
-    width = max(len("student"), *map(len, called.values()))
+    width = max(len("student"), *map(len, labels.values()))
     short = [f"{number}" for number in range(1, len(exercises) + 1)]
     lines = [
         f"{'student':<{width}}  "
@@ -179,28 +183,32 @@ def table(records: list[Record], names: Mapping[str, str] = NOTHING, penalties: 
         + "  state, and what to talk about"
     ]
     for student, row in by_student.items():
-        points = " ".join(f"{_in_table(row[name]) if name in row else '–':>4}" for name in exercises)
-        total = sum(one["points"] for one in row.values())
-        states = sorted({one["state"] for one in row.values()} - {"graded"}) or ["graded"]
-        topics = list(dict.fromkeys(one["misconception"] or one["problem"] for one in row.values() if one["problem"]))
-        said = [topic for topic in topics if topic not in states]
+        points = " ".join(f"{_points_in_table(row[name]) if name in row else '–':>4}" for name in exercises)
+        total = sum(record["points"] for record in row.values())
+        states = sorted({record["state"] for record in row.values()} - {"graded"}) or ["graded"]
+        topics = list(
+            dict.fromkeys(record["misconception"] or record["problem"] for record in row.values() if record["problem"])
+        )
+        topics_to_discuss = [topic for topic in topics if topic not in states]
         sums = f"{total:>5g}" + (f"  {late.get(student, ''):>5}" if late else "")
-        lines.append(f"{called[student]:<{width}}  {points}  {sums}  {'/'.join(states)} {', '.join(said[:3])}".rstrip())
+        lines.append(
+            f"{labels[student]:<{width}}  {points}  {sums}  {'/'.join(states)} {', '.join(topics_to_discuss[:3])}".rstrip()
+        )
     lines.append("")
-    lines += [f"{number} {name} ({_points(records, name)})" for number, name in zip(short, exercises)]
+    lines += [f"{number} {name} ({_max_points_in_words(records, name)})" for number, name in zip(short, exercises)]
     lines += ["", "late: what lateness costs; it is not taken off in this table"] if late else []
-    left = [f"{one['student']} {one['exercise']}" for one in records if one["state"] == "unjudged"]
-    if left:
-        lines += ["", f"{BY_HAND}: {', '.join(left)}"]
-    used = sorted({one["sandbox"] for one in records} - {""})
-    return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used)])
+    unjudged = [f"{record['student']} {record['exercise']}" for record in records if record["state"] == "unjudged"]
+    if unjudged:
+        lines += ["", f"{BY_HAND}: {', '.join(unjudged)}"]
+    used_levels = sorted({record["sandbox"] for record in records} - {""})
+    return "\n".join([*lines, "", *(f"sandbox: {level} ({levels.MEANING[level]})" for level in used_levels)])
 
 
-def _in_table(record: Record) -> str:
-    """The points of one record; a stretch has none, and is right or is not."""
+def _points_in_table(record: Record) -> str:
+    """The points of one record; a stretch has no points, so a sign says whether it is right."""
     return f"{record['points']:g}" if record["max_points"] else "·" if record["problem"] else "✓"
 
 
-def _points(records: list[Record], exercise: str) -> str:
-    most = next(one["max_points"] for one in records if one["exercise"] == exercise)
+def _max_points_in_words(records: list[Record], exercise: str) -> str:
+    most = next(record["max_points"] for record in records if record["exercise"] == exercise)
     return f"{most:g}" if most else "a stretch, no points"

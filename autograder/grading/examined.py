@@ -8,7 +8,7 @@ from utils.checking.records import Observation
 
 GRADED, TIMEOUT, KILLED, MALFORMED, MISSING = "graded", "timeout", "killed", "malformed", "missing"
 WRONG_NOTEBOOK = "other_notebook"  # a lesson, another unit's assignment, or one of the student's own
-UNJUDGED = "unjudged"  # by the kit, whose sandbox was in the way: a human marks it
+UNJUDGED = "unjudged"  # not judged by the kit, whose sandbox was in the way: a human marks it
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Examined:
 
 @dataclass(frozen=True)
 class Came:
-    """What came of running cells.
+    """The outcome of running cells and examining the exercises among them.
 
     Attributes:
-        run: what the job gave.
-        seen: exercise -> its observations, as they came.
-        examined: an outcome for each exercise.
+        run: the job's result.
+        seen: exercise -> its observations, as the job returned them.
+        examined: what became of each exercise.
         ended: the exercises whose examination ended the process.
     """
 

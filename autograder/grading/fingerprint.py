@@ -1,4 +1,4 @@
-"""Tells one version of what decides a unit's marks from another: the exercises, and all code that the judging imports."""
+"""A fingerprint of everything that decides a unit's marks: the exercises, and all code that the judging imports."""
 
 import hashlib
 from pathlib import Path
@@ -18,6 +18,6 @@ def fingerprint(unit: str) -> str:
 
 
 def deciding(unit: str) -> list[Path]:
-    """The files whose change may change a mark: they follow from the imports, as what units share in `bank/families` does."""
+    """The files whose change may change a mark; they follow from the imports, also those that units share in `bank/families`."""
     exercises = (settings.ROOT / "autograder" / "exercises" / f"unit_{unit}").rglob("*.py")
     return closure([*(settings.ROOT / name for name in PATH), *exercises])

@@ -1,4 +1,4 @@
-"""Keeps what grading found, one line at a time, so that a run that was cut off goes on where it ended."""
+"""Keeps the outcomes of grading, one line each, so that a run that was cut off goes on where it ended."""
 
 import fcntl
 import json

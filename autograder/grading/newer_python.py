@@ -1,4 +1,4 @@
-"""Answers that are written for a newer Python than grading has: left to a human, and told as that."""
+"""Answers that are written for a newer Python than grading has: they are left to a human, and the message says why."""
 
 import re
 import sys
@@ -12,7 +12,7 @@ from utils.checking.messages.message import Message
 from utils.checking.messages.no_result import newer_python
 
 NEWER = "newer_python"
-_SYNTAX = {  # what a version of Python brought that those before it cannot read
+_SYNTAX = {  # a version of Python -> its new syntax, which earlier versions cannot read
     (3, 12): r"^\s*type \w+|\b(?:def|class)\s+\w+\s*\[|\b[rR]?[fF][rR]?[\"']",
     (3, 14): r"\bexcept\*?\s+[\w.]+\s*,|\b[rR]?[tT][rR]?[\"']",
 }
@@ -20,10 +20,10 @@ _BROUGHT = re.compile(r"(?:cannot import name '\w+' from|No module named|module)
 
 
 def left_open(one: Examined, cells: list[JobCell], written: str) -> Examined:
-    """The same outcome; or, where an exercise failed for what only a newer Python has, one that is to be marked by hand.
+    """The outcome as it is; or, where the exercise failed for what only a newer Python has, an outcome to be marked by hand.
 
     Args:
-        cells: of the job; "own" names the exercise that the assignment has a cell for.
+        cells: the job's cells; "own" names the exercise that the assignment has a cell for.
         written: the version of Python that the notebook says it was written with; empty where it says none.
     """
     version = tuple(map(int, re.findall(r"\d+", written)[:2]))
@@ -33,8 +33,8 @@ def left_open(one: Examined, cells: list[JobCell], written: str) -> Examined:
     if not (_is_newer_syntax(own, version) or _is_newer_library(one)):
         return one
     here = ".".join(map(str, sys.version_info[:2]))
-    said = newer_python(".".join(map(str, version)), here)
-    message = composing.unjudged(one.exercise, Message(said))
+    sentence = newer_python(".".join(map(str, version)), here)
+    message = composing.unjudged(one.exercise, Message(sentence))
     result = replace(one.result, points=0.0, problem=NEWER, misconception=None, message=message)
     return replace(one, state=UNJUDGED, result=result)
 
@@ -45,7 +45,7 @@ def _is_newer_syntax(source: str, version: tuple) -> bool:
     return not parses(source) and (unknown or any(re.search(pattern, source, re.MULTILINE) for pattern in brought))
 
 
-def _is_newer_library(one: Examined) -> bool:
+def _is_newer_library(judged: Examined) -> bool:
     """Whether what failed is something of Python's own library that is not there."""
-    found = _BROUGHT.search(" ".join(one.result.message.split()))
-    return found is not None and found[1] in sys.stdlib_module_names
+    match = _BROUGHT.search(" ".join(judged.result.message.split()))
+    return match is not None and match[1] in sys.stdlib_module_names

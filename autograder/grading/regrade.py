@@ -1,4 +1,4 @@
-"""Grades a unit anew after a change: says whose marks would change and why, and enters that only when it is accepted."""
+"""Grades a unit anew after a change: says whose marks would change and why, and enters the new marks once they are accepted."""
 
 from collections.abc import Mapping
 from contextlib import closing
@@ -19,20 +19,20 @@ def regrade(unit: str, options: Options) -> tuple[list[str], list[Outcome]]:
     Returns:
         lines that say what would change and why, and what would stay; and the outcomes, for `accept`.
     """
-    handed_out, found = class_of(unit, None)
+    handed_out, handed_in = class_of(unit, None)
     with Journal(journal_file(unit)) as journal, _regrade_journal(unit) as fresh:
         kit, earlier = fingerprint(unit), EarlierMarks(unit, journal)
         todo = [
-            one
-            for one in found.submissions
-            if has_changed(one, fresh.outcomes) or fresh.outcomes[one.student]["kit"] != kit
+            submission
+            for submission in handed_in.submissions
+            if has_changed(submission, fresh.outcomes) or fresh.outcomes[submission.student]["kit"] != kit
         ]
-        with closing(graded(unit, todo, handed_out, options, found.folders)) as reached:
+        with closing(graded(unit, todo, handed_out, options, handed_in.folders)) as reached:
             for outcome in reached:
                 fresh.append(outcome)
-        outcomes = [fresh.outcomes[one.student] for one in found.submissions]
-        outcomes = [one for one in outcomes if not earlier.stays(one)]
-        return [*_changes(journal.outcomes, outcomes), *found.notes, *earlier.told()], outcomes
+        outcomes = [fresh.outcomes[submission.student] for submission in handed_in.submissions]
+        outcomes = [outcome for outcome in outcomes if not earlier.stays(outcome)]
+        return [*_change_lines(journal.outcomes, outcomes), *handed_in.notes, *earlier.told()], outcomes
 
 
 def accept(unit: str, outcomes: list[Outcome]) -> None:
@@ -51,26 +51,26 @@ def _regrade_journal(unit: str) -> Journal:
 
 
 def outdated(unit: str) -> int:
-    """How many results were reached with exercises or checks other than today's; those that stay are not counted."""
+    """How many outcomes were reached with exercises or checks other than today's; earlier marks that stay are not counted."""
     kit = fingerprint(unit)
     with Journal(journal_file(unit)) as journal:
-        return sum(one["kit"] != kit and "kept" not in one for one in journal.outcomes.values())
+        return sum(outcome["kit"] != kit and "kept" not in outcome for outcome in journal.outcomes.values())
 
 
-def _changes(before: Mapping[str, Outcome], outcomes: list[Outcome]) -> list[str]:
-    """A line for each mark that would change, with what was found then and what is found now; and how many there are."""
+def _change_lines(before: Mapping[str, Outcome], outcomes: list[Outcome]) -> list[str]:
+    """A line for each mark that would change, with the earlier finding and the new one; and a line with the number of them."""
     lines, students = [], set()
     for outcome in outcomes:
         earlier = before.get(outcome["student"])
-        old = {one["exercise"]: one for one in earlier["records"]} if earlier else {}
+        old_records = {record["exercise"]: record for record in earlier["records"]} if earlier else {}
         for new in outcome["records"]:
-            was = old.get(new["exercise"])
-            if was is None or was["points"] != new["points"]:
+            old = old_records.get(new["exercise"])
+            if old is None or old["points"] != new["points"]:
                 students.add(outcome["student"])
-                points = "not graded" if was is None else f"{was['points']:g}"
+                points = "not graded" if old is None else f"{old['points']:g}"
                 lines.append(
                     f"{outcome['student']}  {new['exercise']}  {points} → {new['points']:g} of {new['max_points']:g}"
-                    f"  ({_reason(_found(was), _found(new))})"
+                    f"  ({_reason(_finding(old), _finding(new))})"
                 )
     if not lines:
         return [f"No mark changes, in {_counted(len(outcomes), 'submission')}."]
@@ -86,7 +86,11 @@ def _reason(before: str, now: str) -> str:
     return f"{before} → {now}" if before != now else f"{now}, for which the points were changed"
 
 
-def _found(one: Record | None) -> str:
-    if one is None:
+def _finding(record: Record | None) -> str:
+    if record is None:
         return "nothing"
-    return one["misconception"] or one["problem"] or ("right" if one["points"] == one["max_points"] else one["state"])
+    return (
+        record["misconception"]
+        or record["problem"]
+        or ("right" if record["points"] == record["max_points"] else record["state"])
+    )

@@ -31,7 +31,7 @@ _NO_MEMORY = re.compile(r"can't allocate memory|not enough memory|[Cc]annot allo
 
 @dataclass(frozen=True)
 class Again:
-    """A second job: its cells, for each exercise why it is examined again, and the imports that the notebook lacks for it."""
+    """A second job: its cells, and for each exercise why it is examined again and which imports the notebook lacks for it."""
 
     cells: list[JobCell]
     reasons: dict[str, str]
@@ -42,9 +42,11 @@ class Again:
 def planned(cells: list[JobCell], first: list[str], came: Came) -> Again | None:
     """A second job for exercises that may come through by themselves; None where there are none.
 
-    An answer that is merely wrong is not among them, so that a class of wrong answers is graded no slower.
+    An exercise whose answer is merely wrong is not examined again, so that a class of wrong answers is graded no slower.
     """
-    failed = [one.exercise for one in came.examined if not one.result.passed and one.exercise not in came.ended]
+    failed = [
+        judged.exercise for judged in came.examined if not judged.result.passed and judged.exercise not in came.ended
+    ]
     if not failed:
         return None
     needs = Needs(cells, first)
@@ -56,46 +58,49 @@ def planned(cells: list[JobCell], first: list[str], came: Came) -> Again | None:
 
 
 def better(came: Came, alone: Came, again: Again) -> Came:
-    """What counts of two examinations: by exercise the one with more points, or that says something of the answer itself."""
-    second = {one.exercise: one for one in alone.examined}
+    """What counts of two examinations.
+
+    For each exercise that is the examination with more points, or that says something of the answer itself.
+    """
+    second = {judged.exercise: judged for judged in alone.examined}
     chosen = {
-        one.exercise: second[one.exercise]
-        for one in came.examined
-        if one.exercise in second and _is_better(second[one.exercise], one, alone.seen, came.seen)
+        judged.exercise: second[judged.exercise]
+        for judged in came.examined
+        if judged.exercise in second and _is_better(second[judged.exercise], judged, alone.seen, came.seen)
     }
-    noted = {name: replace(one, note=_note(name, [*chosen], again)) for name, one in chosen.items()}
-    seen = {**came.seen, **{name: alone.seen[name] for name in chosen if name in alone.seen}}
-    return replace(came, examined=[noted.get(one.exercise, one) for one in came.examined], seen=seen)
+    noted = {name: replace(judged, note=_note(name, [*chosen], again)) for name, judged in chosen.items()}
+    observations = {**came.seen, **{name: alone.seen[name] for name in chosen if name in alone.seen}}
+    return replace(came, examined=[noted.get(judged.exercise, judged) for judged in came.examined], seen=observations)
 
 
-def _is_better(alone: Examined, first: Examined, seen_alone: dict, seen_first: dict) -> bool:
+def _is_better(alone: Examined, first: Examined, observations_alone: dict, observations_first: dict) -> bool:
     a, b = alone.result, first.result
-    return (a.passed, a.points, _is_seen(seen_alone.get(a.exercise))) > (
+    return (a.passed, a.points, _was_examined(observations_alone.get(a.exercise))) > (
         b.passed,
         b.points,
-        _is_seen(seen_first.get(b.exercise)),
+        _was_examined(observations_first.get(b.exercise)),
     )
 
 
-def _reason(needs: Needs, name: str, how: str, seen: list[Observation] | None) -> str:
-    if seen is None:
+def _reason(needs: Needs, name: str, how: str, observations: list[Observation] | None) -> str:
+    if observations is None:
         return UNREACHED if how == TIMEOUT else ENDED
-    failures = [one.failure for one in seen if one.failure]
-    if any(one.stage == "tampered" for one in failures):
+    failures = [observation.failure for observation in observations if observation.failure]
+    if any(failure.stage == "tampered" for failure in failures):
         return TAMPERED
-    if any(one.stage == "missing" for one in failures):
+    if any(failure.stage == "missing" for failure in failures):
         return ABSENT if needs.can_be_had(name) else ""
     if any(map(needs.can_be_had, filter(None, map(lacking, failures)))):
         return ABSENT
-    if any(one.type == "MemoryError" or _NO_MEMORY.search(one.text) for one in failures):
+    if any(failure.type == "MemoryError" or _NO_MEMORY.search(failure.text) for failure in failures):
         return MEMORY
     return DISTURBED if needs.is_disturbed(name) else ""
 
 
 def _note(name: str, names: list[str], again: Again) -> str:
-    """What is told of an exercise that came through by itself, in one sentence with others of which the same is true."""
+    """A sentence on an exercise that came through by itself, together with the others that did so for the same reason."""
     reason, lines = again.reasons[name], again.imports[name]
-    alike = [one for one in names if (again.reasons[one], again.imports[one]) == (reason, lines)]
+    alike = [other for other in names if (again.reasons[other], again.imports[other]) == (reason, lines)]
     which = f"{', '.join(alike[:-1])} and {alike[-1]}" if alike[1:] else name
     if lines and reason == ABSENT:
         return f"The notebook lacks {' and '.join(f'`{line}`' for line in lines)}, needed in {which}; it was added."
@@ -103,7 +108,9 @@ def _note(name: str, names: list[str], again: Again) -> str:
     return f"{_NOTES[reason].format(which)}; {each} examined by itself, with only the cells that it needs."
 
 
-def _is_seen(seen: list[Observation] | None) -> bool:
+def _was_examined(observations: list[Observation] | None) -> bool:
     """Whether an exercise was examined at all: it was there and reached, and nobody had changed what examines it."""
     gone = ("missing", "tampered")
-    return seen is not None and not any(one.failure and one.failure.stage in gone for one in seen)
+    return observations is not None and not any(
+        observation.failure and observation.failure.stage in gone for observation in observations
+    )

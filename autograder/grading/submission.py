@@ -36,10 +36,10 @@ PLAY = "play"  # the tag of a cell that an assignment has for the student's plea
 def grade_one(task: Task) -> Outcome:
     """Repairs, runs and judges one submission.
 
-    A submission of a form that nobody has thought of gets a state and a sentence; it stops no other.
+    A submission of a form that nobody has thought of gets a state and a sentence; it does not stop the grading of others.
 
     Returns:
-        the outcome: {"student", "unit", "digest", "records" (one an exercise), "notebook" (text of the graded notebook, or
+        the outcome: {"student", "unit", "digest", "records" (one for each exercise), "notebook" (text of the graded notebook, or
         None), "scores" and "comments" for the gradebook by cell, "sandbox", "seconds", "times"}.
 
     Raises:
@@ -53,48 +53,55 @@ def grade_one(task: Task) -> Outcome:
     return {**_graded(task, level), "seconds": round(time.monotonic() - started, 3)}
 
 
-def _stumbled(error: BaseException, task: Task, level: str) -> Outcome:
-    said = f"The notebook could not be graded ({type(error).__name__}: {str(error)[:200]})."
-    return ungraded(task, MALFORMED, said)
+def _unreadable(error: BaseException, task: Task, level: str) -> Outcome:
+    sentence = f"The notebook could not be graded ({type(error).__name__}: {str(error)[:200]})."
+    return ungraded(task, MALFORMED, sentence)
 
 
-@guarded(_stumbled)
+@guarded(_unreadable)
 def _graded(task: Task, level: str) -> Outcome:
     notebook, fault, notes = parse(base64.b64decode(task["data"] or ""))
     if notebook is None:
         return ungraded(task, MALFORMED, fault)
-    released = [Released(**one) for one in task["released"]]
-    if said := other(notebook, task["unit"], Form(tuple(released))):
-        return ungraded(task, WRONG_NOTEBOOK, said)
-    made = repair(notebook, released)
-    task["notes"] = [*task["notes"], *notes, *made.metadata.course.repairs]
-    return {**examine_repaired(made, task, level), "notebook": nbformat.writes(made)}
+    released = [Released(**cell) for cell in task["released"]]
+    if sentence := other(notebook, task["unit"], Form(tuple(released))):
+        return ungraded(task, WRONG_NOTEBOOK, sentence)
+    repaired = repair(notebook, released)
+    task["notes"] = [*task["notes"], *notes, *repaired.metadata.course.repairs]
+    return {**examine_repaired(repaired, task, level), "notebook": nbformat.writes(repaired)}
 
 
 def examine_repaired(notebook: NotebookNode, task: Task, level: str) -> Outcome:
     """Runs and judges a notebook that `repair` has been through, fills in its outputs, and returns the outcome."""
     _check_points(notebook, task["unit"])
     examined = _stand_in(notebook, task) if task["malformed"] or task.get("other") else _examine(notebook, task, level)
-    _tell(notebook, task["notes"])
-    by_hand = [one.exercise for one in examined if one.state == UNJUDGED]
+    _write_notes(notebook, task["notes"])
+    by_hand = [judged.exercise for judged in examined if judged.state == UNJUDGED]
     notebook.metadata.course.by_hand = by_hand  # for nbgrader's own autograde, which reads scores off outputs
     return {
-        **_outcome(task, [_line(task["student"], one, task["notes"], level) for one in examined], level),
+        **_outcome(task, [_record(task["student"], judged, task["notes"], level) for judged in examined], level),
         "scores": {
-            _id(cell): None if is_test_of(cell) in by_hand else nbgrader_utils.determine_grade(cell)[0]
+            _grade_id(cell): None if is_test_of(cell) in by_hand else nbgrader_utils.determine_grade(cell)[0]
             for cell in notebook.cells
             if nbgrader_utils.is_grade(cell)
         },
-        "comments": {_id(cell): _comment(cell) for cell in notebook.cells if nbgrader_utils.is_solution(cell)},
-        "times": {one.exercise: one.seconds for one in examined},
+        "comments": {_grade_id(cell): _comment(cell) for cell in notebook.cells if nbgrader_utils.is_solution(cell)},
+        "times": {judged.exercise: judged.seconds for judged in examined},
     }
 
 
 def _check_points(notebook: NotebookNode, unit: str) -> None:
-    """Points that were changed after the release would not fit into the gradebook; that is nobody's fault but ours."""
-    known = {name: cell.metadata.nbgrader.points for cell in notebook.cells if (name := is_test_of(cell))}
-    now = {one.name: one.max_points for one in catalogue.exercises_of(unit)}
-    if differ := sorted(name for name in known.keys() | now.keys() if known.get(name) != now.get(name)):
+    """Raises KitError where points were changed after the release: they would not fit into the gradebook.
+
+    That is the course's fault and not a student's, so it stops grading.
+    """
+    released_points = {name: cell.metadata.nbgrader.points for cell in notebook.cells if (name := is_test_of(cell))}
+    current_points = {exercise.name: exercise.max_points for exercise in catalogue.exercises_of(unit)}
+    if differ := sorted(
+        name
+        for name in released_points.keys() | current_points.keys()
+        if released_points.get(name) != current_points.get(name)
+    ):
         raise settings.KitError(
             f"exercises or points of {unit} were changed after it was released ({', '.join(differ)}): run `make notebooks`"
             f" and `python -m autograder release {unit}`, then grade again."
@@ -102,24 +109,28 @@ def _check_points(notebook: NotebookNode, unit: str) -> None:
 
 
 def _stand_in(notebook: NotebookNode, task: Task) -> list[Examined]:
-    """What is said of the exercises where the notebook only stands for one that cannot be graded."""
+    """The exercises' outcomes where the notebook only stands in for a notebook that cannot be graded."""
     state = MALFORMED if task["malformed"] else WRONG_NOTEBOOK
-    examined = _all(task["unit"], state, task["malformed"] or task["other"])
-    _show(notebook, examined)
+    examined = _all_in_state(task["unit"], state, task["malformed"] or task["other"])
+    _show_results(notebook, examined)
     return examined
 
 
-def _all(unit: str, state: str, sentence: str) -> list[Examined]:
+def _all_in_state(unit: str, state: str, sentence: str) -> list[Examined]:
     return [
-        Examined(one.name, state, Result(one.name, 0, one.max_points, state, None, f"✗ {one.name} · {sentence}", ()))
-        for one in catalogue.exercises_of(unit)
+        Examined(
+            exercise.name,
+            state,
+            Result(exercise.name, 0, exercise.max_points, state, None, f"✗ {exercise.name} · {sentence}", ()),
+        )
+        for exercise in catalogue.exercises_of(unit)
     ]
 
 
 def ungraded(task: Task, state: str, sentence: str) -> Outcome:
     """The outcome of a submission that was not run: every exercise has this state, no points and this sentence."""
-    examined = _all(task["unit"], state, sentence)
-    return _outcome(task, [_line(task["student"], one, task["notes"], "") for one in examined], "")
+    examined = _all_in_state(task["unit"], state, sentence)
+    return _outcome(task, [_record(task["student"], judged, task["notes"], "") for judged in examined], "")
 
 
 def given_up(task: Task) -> Outcome:
@@ -144,56 +155,56 @@ def _outcome(task: Task, records: list[Record], level: str) -> Outcome:
 
 def _examine(notebook: NotebookNode, task: Task, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
-    cells = [_cell(cell, task["plain"]) for cell in notebook.cells]
+    cells = [_job_cell(cell, task["plain"]) for cell in notebook.cells]
     limits = Limits(**task["limits"])
-    first = [one["source"] for one in task["released"] if not one["metadata"] and one["cell_type"] == "code"]
+    first = [cell["source"] for cell in task["released"] if not cell["metadata"] and cell["cell_type"] == "code"]
     outputs, examined = examine_cells(
         cells, task["seed"], level, limits, task["device"], files=task["files"], first=first
     )
-    written = notebook.metadata.get("language_info", {}).get("version", "")
-    examined = [newer_python.left_open(one, cells, written) for one in examined]
-    task["notes"] = [*task["notes"], *dict.fromkeys(one.note for one in examined if one.note)]
+    python_version = notebook.metadata.get("language_info", {}).get("version", "")
+    examined = [newer_python.left_open(judged, cells, python_version) for judged in examined]
+    task["notes"] = [*task["notes"], *dict.fromkeys(judged.note for judged in examined if judged.note)]
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]
-    _show(notebook, examined)
+    _show_results(notebook, examined)
     notebook.metadata.course.sandbox = level
     return examined
 
 
-def _cell(cell: NotebookNode, plain: list[str]) -> JobCell:
-    if tested := is_test_of(cell):
-        return {"exercise": tested}
+def _job_cell(cell: NotebookNode, plain: list[str]) -> JobCell:
+    if exercise := is_test_of(cell):
+        return {"exercise": exercise}
     unchanged = cell.source in plain
     if unchanged and PLAY in cell.metadata.get("tags", []):
         return {"source": "print('not run again when graded')"}
     step: JobCell = {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged}
     if nbgrader_utils.is_solution(cell):
-        step["own"] = _id(cell)
+        step["own"] = _grade_id(cell)
     return step
 
 
-def _show(notebook: NotebookNode, examined: list[Examined]) -> None:
-    by_name = {one.exercise: one for one in examined}
+def _show_results(notebook: NotebookNode, examined: list[Examined]) -> None:
+    by_name = {judged.exercise: judged for judged in examined}
     for cell in notebook.cells:
         if name := is_test_of(cell):
-            cell.outputs = _shown(by_name[name])
+            cell.outputs = _test_outputs(by_name[name])
 
 
-def _shown(one: Examined) -> list:
+def _test_outputs(judged: Examined) -> list:
     """What a test cell shows once graded: the message, and the points in the form that nbgrader reads."""
-    message = nbformat.v4.new_output("stream", name="stdout", text=one.result.message + "\n")
+    message = nbformat.v4.new_output("stream", name="stdout", text=judged.result.message + "\n")
     points = nbformat.v4.new_output(
-        "execute_result", data={"text/plain": str(float(one.result.points))}, execution_count=1
+        "execute_result", data={"text/plain": str(float(judged.result.points))}, execution_count=1
     )
     return [message, points]
 
 
-def _tell(notebook: NotebookNode, notes: list[str]) -> None:
+def _write_notes(notebook: NotebookNode, notes: list[str]) -> None:
     notebook.metadata.course.repairs = list(notes)
     if notes:
-        said = "\n".join(f"- {as_markdown(one)}" for one in notes)
-        text = f"**Before grading, this was put right in a copy of your notebook:**\n\n{said}"
+        items = "\n".join(f"- {as_markdown(note)}" for note in notes)
+        text = f"**Before grading, this was put right in a copy of your notebook:**\n\n{items}"
         notebook.cells.insert(0, nbformat.v4.new_markdown_cell(text, id="repairs"))
 
 
@@ -202,12 +213,12 @@ def as_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+!|~$])", r"\\\1", html.escape(text, quote=False))
 
 
-def _line(student: str, one: Examined, notes: list[str], level: str) -> Record:
-    result = one.result
+def _record(student: str, judged: Examined, notes: list[str], level: str) -> Record:
+    result = judged.result
     return {
         "student": student,
-        "exercise": one.exercise,
-        "state": one.state,
+        "exercise": judged.exercise,
+        "state": judged.state,
         "points": result.points,
         "max_points": result.max_points,
         "message": result.message,
@@ -219,7 +230,7 @@ def _line(student: str, one: Examined, notes: list[str], level: str) -> Record:
     }
 
 
-def _id(cell: NotebookNode) -> str:
+def _grade_id(cell: NotebookNode) -> str:
     return cell.metadata.nbgrader.grade_id
 
 

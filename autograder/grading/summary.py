@@ -1,4 +1,4 @@
-"""What grading a unit has come to, in a screen: marks, exercises, what needs a person, and what to do next."""
+"""A summary of grading a unit that fits on a screen: marks, exercises, what needs a person, and what to do next."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from autograder.intake.places import listed
 from autograder.sandbox import levels
 
 BY_HAND = "to be marked by hand in formgrader, since grading could not run them"
-_STATES = {  # told when it is not "graded"
+_STATES = {  # the states that the summary reports; "graded" is not among them
     "missing": "handed nothing in",
     "malformed": "handed in a file that cannot be read",
     "other_notebook": "handed in another notebook",
@@ -28,75 +28,93 @@ def summary(unit: str, records: list[Record], late: Mapping[str, Lateness], wait
         waiting: how many written answers wait for a mark.
     """
     rows = _by_student(records)
-    there = {student: own for student, own in rows.items() if {one["state"] for one in own} != {"missing"}}
-    most = sum(one["max_points"] for one in next(iter(rows.values()), []))
-    lines = [f"{unit}: {_count(len(rows), 'student')}, {len(there)} handed in", *_marks(there, most), ""]
-    lines += _exercises(there)
-    lines += ["", *_needing(rows), *_late(late), *_to_mark(unit, waiting)]
-    used = sorted({one["sandbox"] for one in records} - {""})
-    lines += [f"sandbox: {level} ({levels.MEANING[level]})" for level in used]
+    handed_in = {
+        student: student_records
+        for student, student_records in rows.items()
+        if {record["state"] for record in student_records} != {"missing"}
+    }
+    most = sum(record["max_points"] for record in next(iter(rows.values()), []))
+    lines = [f"{unit}: {_count(len(rows), 'student')}, {len(handed_in)} handed in", *_mark_lines(handed_in, most), ""]
+    lines += _exercise_lines(handed_in)
+    lines += ["", *_attention_lines(rows), *_late_lines(late), *_waiting_lines(unit, waiting)]
+    used_levels = sorted({record["sandbox"] for record in records} - {""})
+    lines += [f"sandbox: {level} ({levels.MEANING[level]})" for level in used_levels]
     number = unit[:2]
     lines.append(f"next: report {number}, feedback {number}; `grade {number} --table` has a line for each student")
     return lines
 
 
 def who_needs_you(unit: str, records: list[Record], waiting: int) -> list[str]:
-    """The lines of it that ask something of the instructor: hand-ins that could not be examined, and answers without a mark."""
-    return [*_needing(_by_student(records)), *_to_mark(unit, waiting)]
+    """The summary's lines that ask something of the instructor.
+
+    They name the submissions that could not be examined, and say how many written answers have no mark.
+    """
+    return [*_attention_lines(_by_student(records)), *_waiting_lines(unit, waiting)]
 
 
 def _by_student(records: list[Record]) -> dict[str, list[Record]]:
     rows: dict[str, list[Record]] = defaultdict(list)
-    for one in records:
-        rows[one["student"]].append(one)
+    for record in records:
+        rows[record["student"]].append(record)
     return rows
 
 
-def _marks(there: Mapping[str, list[Record]], most: float) -> list[str]:
-    totals = [sum(one["points"] for one in own) for own in there.values()]
+def _mark_lines(handed_in: Mapping[str, list[Record]], most: float) -> list[str]:
+    totals = [sum(record["points"] for record in student_records) for student_records in handed_in.values()]
     if not totals:
         return []
     return [f"mean {mean(totals):.1f} of {most:g}, median {median(totals):g}, from {min(totals):g} to {max(totals):g}"]
 
 
-def _exercises(there: Mapping[str, list[Record]]) -> list[str]:
+def _exercise_lines(handed_in: Mapping[str, list[Record]]) -> list[str]:
     by_name: dict[str, list[Record]] = defaultdict(list)
-    for own in there.values():
-        for one in own:
-            by_name[one["exercise"]].append(one)
+    for student_records in handed_in.values():
+        for record in student_records:
+            by_name[record["exercise"]].append(record)
     if not by_name:
         return []
     wide = max(map(len, by_name))
     lines = [f"{'exercise':<{wide}}   max   mean  right  most frequent"]
-    for name, found in by_name.items():
-        points = found[0]["max_points"]
-        right = sum(not one["problem"] for one in found) / len(found)
-        said = Counter(one["misconception"] or one["problem"] for one in found if one["problem"])
-        most = ", ".join(f"{what} {count}" for what, count in said.most_common(2))
-        average = f"{mean(one['points'] for one in found):6.1f}" if points else "     ·"
+    for name, exercise_records in by_name.items():
+        points = exercise_records[0]["max_points"]
+        right = sum(not record["problem"] for record in exercise_records) / len(exercise_records)
+        reasons = Counter(
+            record["misconception"] or record["problem"] for record in exercise_records if record["problem"]
+        )
+        most = ", ".join(f"{description} {count}" for description, count in reasons.most_common(2))
+        average = f"{mean(record['points'] for record in exercise_records):6.1f}" if points else "     ·"
         lines.append(f"{name:<{wide}}  {points or '·':>4}{average}  {right:5.0%}  {most}".rstrip())
     return lines
 
 
-def _needing(rows: Mapping[str, list[Record]]) -> list[str]:
+def _attention_lines(rows: Mapping[str, list[Record]]) -> list[str]:
     lines = []
-    for state, what in _STATES.items():
-        students = sorted(student for student, own in rows.items() if any(one["state"] == state for one in own))
+    for state, description in _STATES.items():
+        students = sorted(
+            student
+            for student, student_records in rows.items()
+            if any(record["state"] == state for record in student_records)
+        )
         if students:
-            lines.append(f"{len(students)} {what}: {listed(students)}")
-    left = [f"{one['student']} {one['exercise']}" for own in rows.values() for one in own if one["state"] == UNJUDGED]
-    return lines + ([f"{BY_HAND}: {', '.join(left)}"] if left else [])
+            lines.append(f"{len(students)} {description}: {listed(students)}")
+    unjudged = [
+        f"{record['student']} {record['exercise']}"
+        for student_records in rows.values()
+        for record in student_records
+        if record["state"] == UNJUDGED
+    ]
+    return lines + ([f"{BY_HAND}: {', '.join(unjudged)}"] if unjudged else [])
 
 
-def _late(late: Mapping[str, Lateness]) -> list[str]:
+def _late_lines(late: Mapping[str, Lateness]) -> list[str]:
     if not late:
         return []
-    paying = sorted(student for student, one in late.items() if one.penalty)
+    paying = sorted(student for student, lateness in late.items() if lateness.penalty)
     cost = f"; {len(paying)} lose points: {listed(paying)}" if paying else "; nobody loses points"
     return [f"{len(late)} handed in after the due date{cost}"]
 
 
-def _to_mark(unit: str, waiting: int) -> list[str]:
+def _waiting_lines(unit: str, waiting: int) -> list[str]:
     """A line that says how many written answers wait for a mark; none where none do."""
     verb = "waits" if waiting == 1 else "wait"
     return [f"{_count(waiting, 'written answer')} {verb} for a mark: mark {unit[:2]}"] if waiting else []

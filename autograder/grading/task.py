@@ -1,4 +1,4 @@
-"""What a worker is told about one submission, and has to do: plain data, made without loading what the work itself needs."""
+"""What a worker gets to grade one submission: plain data, made without loading what the work itself needs."""
 
 import base64
 from dataclasses import asdict
@@ -36,7 +36,7 @@ def task(
         "notes": list(submission.notes),
         "files": submission.files,
         "digest": submission.digest,
-        "released": [vars(one) for one in released],
+        "released": [vars(cell) for cell in released],
         "plain": plain,
         "seed": settings.submission_seed(submission.unit, submission.student),
         "device": device,
@@ -55,7 +55,7 @@ def grade_one(task: Task) -> Outcome:
 
 
 def given_up(task: Task) -> Outcome:
-    """The outcome where workers died, as often as is tried, while they graded this submission."""
+    """The outcome where a worker died at each try to grade this submission."""
     from autograder.grading import submission
 
     return submission.given_up(task)

@@ -12,15 +12,15 @@ from typing import IO
 
 from autograder.intake.guard import guarded, reason
 
-MAX_LIST = 4_000_000  # bytes of an archive's list of what it holds
+MAX_LIST = 4_000_000  # the most bytes of an archive's list of its members
 PIECE = 4096  # bytes that are decompressed at once: two methods of zip know no bound of their own
-DEEPEST = 3  # archives within one another
-MEMBERS = 60  # of one archive that are unpacked
+DEEPEST = 3  # the most archives within one another that are opened
+MEMBERS = 60  # the most members of one archive that are unpacked
 
 
 @dataclass(frozen=True)
 class Member:
-    """A file in an archive: its bytes, or a sentence on why they cannot be had; and when it was last changed, if that is told."""
+    """A file in an archive: its bytes, or a sentence on why they cannot be had; and its last change, if that is known."""
 
     path: str
     data: bytes | None
@@ -36,14 +36,14 @@ class Budget:
 
 
 class _Sipped(io.FileIO):
-    """A file of which nobody gets more at once than an archive's list may take."""
+    """A file of which no single read returns more bytes than an archive's list may have."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(MAX_LIST if size is None or size < 0 else min(size, MAX_LIST))
 
 
 class _SippedBytes(io.BytesIO):
-    """An archive that lay in another, read likewise."""
+    """An archive that lay in another archive; no single read returns more bytes than an archive's list may have."""
 
     def read(self, size: int | None = -1) -> bytes:
         return super().read(MAX_LIST if size is None or size < 0 else min(size, MAX_LIST))
@@ -53,8 +53,8 @@ def members(file: Path, order: Callable[[str], tuple | None], budget: Budget, mo
     """What an archive holds, also in archives within it, the likeliest first.
 
     Args:
-        order: what to sort the members by, given their paths; None for one that is not asked for.
-        most: bytes that one may have.
+        order: what to sort the members by, given their paths; None for a member that is not asked for.
+        most: how many bytes a member may have.
 
     Raises:
         whatever zipfile and the decompressors raise at an archive that is damaged or no archive.
@@ -62,24 +62,29 @@ def members(file: Path, order: Callable[[str], tuple | None], budget: Budget, mo
     with _Sipped(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)) as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
             raise zipfile.BadZipFile("no file")
-        yield from _inside(opened, order, budget, most, "", 1)
+        yield from _members_inside(opened, order, budget, most, "", 1)
 
 
-def _inside(opened: IO[bytes], order: Callable, budget: Budget, most: int, where: str, depth: int) -> Iterator[Member]:
+def _members_inside(
+    opened: IO[bytes], order: Callable, budget: Budget, most: int, where: str, depth: int
+) -> Iterator[Member]:
     with zipfile.ZipFile(opened) as archive:
-        asked = {one.filename: one for one in archive.infolist() if not one.is_dir() and order(one.filename)}
-        for member in sorted(asked.values(), key=lambda one: order(one.filename))[:MEMBERS]:  # of one name the last
+        by_name = {
+            member.filename: member for member in archive.infolist() if not member.is_dir() and order(member.filename)
+        }
+        # Of several members of the same name the last is taken.
+        for member in sorted(by_name.values(), key=lambda listed: order(listed.filename))[:MEMBERS]:
             path = f"{where}{member.filename}"
             if PurePosixPath(member.filename).suffix.lower() != ".zip":
                 data, fault = _unpacked(archive, member, budget, most)
-                yield Member(path, data, fault, _changed(member))
+                yield Member(path, data, fault, _change_time(member))
             elif depth < DEEPEST:
                 data, _ = _unpacked(archive, member, budget, most)
                 if data is not None and zipfile.is_zipfile(io.BytesIO(data)):
-                    yield from _inside(_SippedBytes(data), order, budget, most, f"{path}/", depth + 1)
+                    yield from _members_inside(_SippedBytes(data), order, budget, most, f"{path}/", depth + 1)
 
 
-def _changed(member: zipfile.ZipInfo) -> float | None:
+def _change_time(member: zipfile.ZipInfo) -> float | None:
     try:
         return time.mktime((*member.date_time, 0, 0, -1)) if member.date_time[0] > 1980 else None
     except (ValueError, OverflowError):

@@ -18,7 +18,8 @@ from autograder.intake.guard import guarded
 from autograder.intake.notebook_file import MAX_VALUES, parse
 from autograder.intake.places import Places, plain
 
-SAME = 60.0  # seconds: files that were packed or copied together differ by less, and it says nothing
+# Seconds: the times of files that were packed or copied together differ by less, which says nothing of their ages.
+SAME = 60.0
 _DAY = re.compile(
     r"(?<!\d)(20\d\d)[-_. ]?(0[1-9]|1[0-2])[-_. ]?([0-2]\d|3[01])(?!\d)(?:[T_ -]+(\d\d)[-_.:h]?([0-5]\d)(?!\d))?"
 )
@@ -44,7 +45,11 @@ class Weighed:
 
     @cached_property
     def rank(self) -> tuple:
-        """The more, the better: work; then what is damaged and may hold some; what is as handed out; another notebook."""
+        """What candidates are compared by; the larger, the better.
+
+        First comes how much work a candidate holds. Of those without work a damaged one, which may hold some, comes before
+        one that is as handed out, which comes before another notebook.
+        """
         kind = 2 if self.is_damaged else -1 if self.fault else 0 if self.other else 1
         return len(self.done), 0 if self.done else kind
 
@@ -57,23 +62,23 @@ class Weighed:
 def choose(lying: Places, reader: Reader) -> tuple[Candidate | None, list[str]]:
     """The candidate to grade, and what is to be said about the choice; None if there is none.
 
-    One that is alone is not read any further here: whoever grades it sees what it is.
+    A candidate that is the only one is not read any further here: whoever grades it sees what it is.
     """
-    found = reader.read(lying.near)
-    if len(found) == 1 and found[0].is_meant and (not lying.far or _is_begun(found[0], reader.unit)):
-        return found[0], _called(found[0], reader)
-    weighed = _weighed(found, reader)
-    if not any(one.done for one in weighed) and lying.far:
-        away = _weighed(reader.read(lying.far), reader)
-        weighed += [one for one in away if one.done]
-    meant = [one for one in weighed if one.done or one.is_meant]
+    candidates = reader.read(lying.near)
+    if len(candidates) == 1 and candidates[0].is_meant and (not lying.far or _is_begun(candidates[0], reader.unit)):
+        return candidates[0], _renaming_notes(candidates[0], reader)
+    notebooks = _weigh_all(candidates, reader)
+    if not any(notebook.done for notebook in notebooks) and lying.far:
+        elsewhere = _weigh_all(reader.read(lying.far), reader)
+        notebooks += [notebook for notebook in elsewhere if notebook.done]
+    meant = [notebook for notebook in notebooks if notebook.done or notebook.is_meant]
     if not meant:
         return None, []
-    best = max(one.rank for one in meant)
-    equal = [one for one in meant if one.rank == best]
+    best = max(notebook.rank for notebook in meant)
+    equal = [notebook for notebook in meant if notebook.rank == best]
     chosen = _newest(equal)
-    rest = [one for one in weighed if one is not chosen]
-    return chosen.candidate, [*_called(chosen.candidate, reader), *_left(chosen, rest, reader.unit)]
+    rest = [notebook for notebook in notebooks if notebook is not chosen]
+    return chosen.candidate, [*_renaming_notes(chosen.candidate, reader), *_left_aside_notes(chosen, rest, reader.unit)]
 
 
 @guarded(lambda *_: False)
@@ -85,31 +90,33 @@ def _is_begun(candidate: Candidate, unit: str) -> bool:
     return not contents.other(notebook, unit, form) and contents.is_begun(notebook, form)
 
 
-def _weighed(found: list[Candidate], reader: Reader) -> list[Weighed]:
-    left, weighed = MAX_VALUES, []
-    for one in found:
-        values = sum(map((one.data or b"").count, (b",", b"[", b"{")))
-        left -= values
-        weighed.append(_weigh(one, reader.unit) if left >= 0 else _unread(None, one, reader.unit))
-    return weighed
+def _weigh_all(candidates: list[Candidate], reader: Reader) -> list[Weighed]:
+    values_left, notebooks = MAX_VALUES, []
+    for candidate in candidates:
+        values = sum(map((candidate.data or b"").count, (b",", b"[", b"{")))
+        values_left -= values
+        notebooks.append(
+            _weigh(candidate, reader.unit) if values_left >= 0 else _unread_candidate(None, candidate, reader.unit)
+        )
+    return notebooks
 
 
-def _unread(
+def _unread_candidate(
     error: BaseException | None, candidate: Candidate, unit: str, fault: str = "It is too large to be compared."
 ) -> Weighed:
     names = contents.handed_out(unit).exercises
-    may_hold = candidate.is_meant if candidate.data is None else any(one.encode() in candidate.data for one in names)
+    may_hold = candidate.is_meant if candidate.data is None else any(name.encode() in candidate.data for name in names)
     return Weighed(candidate, fault=fault, is_damaged=candidate.is_asked or may_hold)
 
 
-@guarded(_unread)
+@guarded(_unread_candidate)
 def _weigh(candidate: Candidate, unit: str) -> Weighed:
     form = contents.handed_out(unit)
     notebook, fault, _ = parse(candidate.data) if candidate.data is not None else (None, candidate.fault, [])
     if notebook is None:
-        return _unread(None, candidate, unit, fault)
-    if said := contents.other(notebook, unit, form):
-        return Weighed(candidate, other=said)
+        return _unread_candidate(None, candidate, unit, fault)
+    if other_notebook := contents.other(notebook, unit, form):
+        return Weighed(candidate, other=other_notebook)
     return Weighed(candidate, contents.work(notebook, form), run=_last_run(notebook))
 
 
@@ -126,75 +133,83 @@ def _last_run(notebook: NotebookNode) -> float | None:
 
 
 def _newest(equal: list[Weighed]) -> Weighed:
-    """Of several that hold as much, the newest: by a date in its name, its own times, its number, or its file's time.
+    """Of several notebooks that hold as much, the newest: by a date in its name, its own times, its number, or its file's time.
 
-    Where only the file's time would tell, the one under its proper name comes first: files get new times when they are copied.
+    Before the file's time counts, a notebook under its proper name wins: files get new times when they are copied.
     """
-    ages: tuple[tuple[Callable[[Weighed], Any], float], ...] = (  # what tells the age, and from which difference on
-        (_day, 0),
-        (lambda one: one.run, 0),
-        (_packed, SAME),
-        (_number, 0),
+    # what tells a notebook's age, and from which difference on
+    criteria: tuple[tuple[Callable[[Weighed], Any], float], ...] = (
+        (_day_in_name, 0),
+        (lambda notebook: notebook.run, 0),
+        (_packed_at, SAME),
+        (_copy_numbers, 0),
         (_is_asked, 0),
         (_file_time, SAME),
     )
-    for told, apart in ages:
-        said = [told(one) for one in equal]
-        if len(equal) > 1 and None not in said:
+    for criterion, least_difference in criteria:
+        values = [criterion(notebook) for notebook in equal]
+        if len(equal) > 1 and None not in values:
             equal = [
-                one for one, value in zip(equal, said) if value == max(said) or apart and max(said) - value < apart
+                notebook
+                for notebook, value in zip(equal, values)
+                if value == max(values) or least_difference and max(values) - value < least_difference
             ]
     return equal[0]
 
 
-def _day(one: Weighed) -> tuple | None:
-    name = one.candidate.name
+def _day_in_name(notebook: Weighed) -> tuple | None:
+    name = notebook.candidate.name
     days = [tuple(int(part or 0) for part in match.groups()) for match in _DAY.finditer(name)]
     days += [(int(y), int(m), int(d), 0, 0) for d, m, y, _, _ in _EUROPEAN_DAY.findall(name)]
     return days[-1] if days else None
 
 
-def _is_asked(one: Weighed) -> bool:
-    return one.candidate.is_asked
+def _is_asked(notebook: Weighed) -> bool:
+    return notebook.candidate.is_asked
 
 
-def _packed(one: Weighed) -> float | None:
-    return one.candidate.packed
+def _packed_at(notebook: Weighed) -> float | None:
+    return notebook.candidate.packed
 
 
-def _number(one: Weighed) -> tuple:
-    """The numbers that copies and attempts get: of the folders, then of the file; a copy of a copy is newer than a copy."""
-    *folders, file = PurePosixPath(_DAY.sub("", one.candidate.name)).parts
-    return max(map(_numbered, folders), default=(0, 0)), _numbered(file)
+def _copy_numbers(notebook: Weighed) -> tuple:
+    """The numbers that copies and attempts get, of the folders first and then of the file.
+
+    A copy of a copy is newer than a copy.
+    """
+    *folders, file = PurePosixPath(_DAY.sub("", notebook.candidate.name)).parts
+    return max(map(_numbers_in, folders), default=(0, 0)), _numbers_in(file)
 
 
-def _numbered(name: str) -> tuple[int, int]:
+def _numbers_in(name: str) -> tuple[int, int]:
     stem = re.sub(r"\.(ipynb|zip|json|txt)\b", "", name, flags=re.IGNORECASE)
     numbers = [int(next(filter(None, match.groups()))) for match in _NUMBER.finditer(stem)]
     return max(numbers, default=0), len(_COPY.findall(stem))
 
 
 @guarded(lambda *_: None)
-def _file_time(one: Weighed) -> float | None:
-    return one.candidate.packed or os.stat(one.candidate.file, follow_symlinks=False).st_mtime
+def _file_time(notebook: Weighed) -> float | None:
+    return notebook.candidate.packed or os.stat(notebook.candidate.file, follow_symlinks=False).st_mtime
 
 
-def _called(one: Candidate, reader: Reader) -> list[str]:
-    """Where the notebook was found, if that is not where it should have been."""
-    if one.is_asked:
+def _renaming_notes(candidate: Candidate, reader: Reader) -> list[str]:
+    """A sentence on where the notebook was found, if that is not where it should have been."""
+    if candidate.is_asked:
         return []
-    if one.inside:
-        which = "" if PurePosixPath(one.inside).name == f"{reader.unit}.ipynb" else f", as {plain(one.inside)}"
-        return [f"The notebook was handed in inside {plain(one.file.name)}{which}; it was taken out of it."]
-    return [f"The notebook was called {plain(one.name)}; it was read in the place of {reader.unit}.ipynb."]
+    if candidate.inside:
+        alias = (
+            "" if PurePosixPath(candidate.inside).name == f"{reader.unit}.ipynb" else f", as {plain(candidate.inside)}"
+        )
+        return [f"The notebook was handed in inside {plain(candidate.file.name)}{alias}; it was taken out of it."]
+    return [f"The notebook was called {plain(candidate.name)}; it was read in the place of {reader.unit}.ipynb."]
 
 
-def _left(chosen: Weighed, rest: list[Weighed], unit: str) -> list[str]:
-    """What else was there, and why it was not taken; those that hold most first."""
+def _left_aside_notes(chosen: Weighed, rest: list[Weighed], unit: str) -> list[str]:
+    """A sentence on the notebooks that were not taken, those that hold most first, and why the chosen one was."""
     if not rest:
         return []
-    rest = sorted(rest, key=lambda one: one.rank, reverse=True)
-    aside = ", ".join(f"{plain(one.candidate.name)} ({_holds(one)})" for one in rest[:3])
+    rest = sorted(rest, key=lambda notebook: notebook.rank, reverse=True)
+    aside = ", ".join(f"{plain(notebook.candidate.name)} ({_contents_in_words(notebook)})" for notebook in rest[:3])
     aside += f" and {len(rest) - 3} more" if len(rest) > 3 else ""
     name, count = plain(chosen.candidate.name), f"Of {len(rest) + 1} notebooks"
     if not chosen.done:
@@ -207,10 +222,10 @@ def _left(chosen: Weighed, rest: list[Weighed], unit: str) -> list[str]:
     return [f"{count} {name} was taken, since it holds {why} ({held}). Left aside: {aside}."]
 
 
-def _holds(one: Weighed) -> str:
-    if one.done:
-        return f"{len(one.done)} done"
-    if one.fault:
+def _contents_in_words(notebook: Weighed) -> str:
+    if notebook.done:
+        return f"{len(notebook.done)} done"
+    if notebook.fault:
         return "cannot be read"
-    found = re.match(r"This is ((?:lesson|assignment) \d\d)", one.other)
-    return found[1] if found else "another notebook" if one.other else "as handed out"
+    match = re.match(r"This is ((?:lesson|assignment) \d\d)", notebook.other)
+    return match[1] if match else "another notebook" if notebook.other else "as handed out"

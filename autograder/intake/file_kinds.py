@@ -1,4 +1,4 @@
-"""Says what a file is that is no notebook, by its bytes, and what its student can do about it."""
+"""Tells by its bytes what a file is that is no notebook, and what its student can do about it."""
 
 import ast
 import re
@@ -9,7 +9,7 @@ READ = 100_000  # bytes that are looked at
 _BLANK = b"\0 \t\r\n\xef\xbb\xbf\xff\xfe"
 _PYTHON = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
 
-_MAGIC = (  # the bytes with which a file begins, what it is, and what to do; the first that fits
+_MAGIC = (  # the bytes with which a file begins, what it is, and what to do; the first entry that fits counts
     (b"%PDF-", "a PDF", "hand in the notebook itself, not a printout of it"),
     (
         b"version https://git-lfs.github.com",
@@ -36,7 +36,7 @@ _GOOGLE = re.compile(rb'"(doc_id|url)"\s*:\s*"[^"]*', re.IGNORECASE)
 
 @guarded(lambda *_: ("", ""))
 def kind(data: bytes) -> tuple[str, str]:
-    """What a file is and what to do instead, in words; both empty for what may be a notebook, or is nothing known.
+    """What a file is and what to do instead, in words; both empty for a file that may be a notebook or is of no known kind.
 
     Args:
         data: the file's bytes, or as many of its first as there are at hand.
@@ -49,7 +49,7 @@ def kind(data: bytes) -> tuple[str, str]:
     for magic, what, advice in _MAGIC:
         if data.startswith(magic) or start.startswith(magic):
             return what, advice
-    if data.startswith(b"PK") and any(one in data for one in _OFFICE):
+    if data.startswith(b"PK") and any(mark in data for mark in _OFFICE):
         return "an Office document", "hand in the notebook (.ipynb), not a copy of its text"
     if data[:4] == b"PK\x03\x04":
         return "an archive without a notebook", "hand in the notebook (.ipynb)"
@@ -73,4 +73,4 @@ def _is_python(data: bytes) -> bool:
         return False
     while len(data) == READ and text and not text.endswith("\n"):
         text = text[:-1]
-    return any(isinstance(one, _PYTHON) for one in ast.parse(text).body)
+    return any(isinstance(statement, _PYTHON) for statement in ast.parse(text).body)

@@ -1,4 +1,4 @@
-"""One guard around whatever is read of a submission: what it makes a reader stumble over becomes a sentence."""
+"""A guard around everything that reads a submission: whatever error the submission causes becomes a sentence."""
 
 import warnings
 from collections.abc import Callable

@@ -57,8 +57,11 @@ def released_cells(gradebook: Gradebook, notebook: str, assignment: str) -> list
 
 
 def with_plain_cells(marked: list[Released], assignment: nbformat.NotebookNode) -> list[Released]:
-    """The marked cells; before them the code cells that begin the assignment (its imports), which nbgrader leaves unmarked;
-    and last its texts, by which a student's own are known."""
+    """The marked cells with the unmarked ones of an assignment.
+
+    The code cells that begin the assignment (its imports) come before the marked cells. Its texts come last: by them a
+    student's own texts are known.
+    """
     texts = [cell for cell in assignment.cells if cell.cell_type == "markdown"]
     return [
         *beginning(assignment),
@@ -84,7 +87,7 @@ def ids(cell: NotebookNode) -> tuple:
 
 
 def at(nb: NotebookNode, one: Released) -> list[int]:
-    """The places of a released cell: by its label, or for one without by its id, else by its text."""
+    """The places of a released cell: by its label; a cell without a label is known by its id, else by its first line."""
     if one.metadata:
         return [index for index, cell in enumerate(nb.cells) if label(cell) == one.grade_id]
     plain = [(index, cell) for index, cell in enumerate(nb.cells) if cell.cell_type == "code" and label(cell) is None]
@@ -93,7 +96,7 @@ def at(nb: NotebookNode, one: Released) -> list[int]:
 
 
 def _first_line(source: str) -> str:
-    """What a cell without a label is known by where editors have replaced its id."""
+    """The first line of a cell: what a cell without a label is known by where editors have replaced its id."""
     return next((line.strip() for line in source.splitlines() if line.strip()), "")
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 
-_START, _BASE, _MIDDLE, _END = (re.compile(rf"{one}( |$)") for one in ("<{7}", r"\|{7}", "={7}", ">{7}"))
+_START, _BASE, _MIDDLE, _END = (re.compile(rf"{sign}( |$)") for sign in ("<{7}", r"\|{7}", "={7}", ">{7}"))
 
 
 class Conflicted(ValueError):
@@ -23,7 +23,7 @@ def agreed(text: str) -> dict | None:
     if first is None or not any(map(_END.match, lines)) or not any(map(_MIDDLE.match, lines)):
         return None
     ours, theirs = (_side(lines, side) for side in ("ours", "theirs"))
-    if ours is None or _work(ours) != _work(theirs):
+    if ours is None or _cell_texts(ours) != _cell_texts(theirs):
         raise Conflicted(
             f"The notebook holds a Git merge conflict: {lines[first - 1][:40].strip()} in line {first}. In a text editor choose"
             " one side of each conflict and delete its three marker lines, see that JupyterLab opens it, and hand it in."
@@ -32,32 +32,32 @@ def agreed(text: str) -> dict | None:
 
 
 def _side(lines: list[str], side: str) -> dict | None:
-    kept, at = [], "both"
+    kept, current_side = [], "both"
     for line in lines:
         if _START.match(line):
-            at = "ours"
-        elif at == "ours" and _BASE.match(line):
-            at = "base"
-        elif at in ("ours", "base") and _MIDDLE.match(line):
-            at = "theirs"
-        elif at == "theirs" and _END.match(line):
-            at = "both"
-        elif at in ("both", side):
+            current_side = "ours"
+        elif current_side == "ours" and _BASE.match(line):
+            current_side = "base"
+        elif current_side in ("ours", "base") and _MIDDLE.match(line):
+            current_side = "theirs"
+        elif current_side == "theirs" and _END.match(line):
+            current_side = "both"
+        elif current_side in ("both", side):
             kept.append(line)
     try:
-        found = json.loads("\n".join(kept))
+        notebook = json.loads("\n".join(kept))
     except ValueError:
         return None
-    return found if isinstance(found, dict) else None
+    return notebook if isinstance(notebook, dict) else None
 
 
-def _work(notebook: dict | None) -> list | None:
-    """What of a notebook is a student's: the cells' texts, in their order."""
+def _cell_texts(notebook: dict | None) -> list | None:
+    """The part of a notebook that a student writes: the types and texts of its cells, in their order."""
     cells = notebook.get("cells") if notebook else None
     if not isinstance(cells, list):
         return None
-    return [(one.get("cell_type"), _text(one.get("source"))) for one in cells if isinstance(one, dict)]
+    return [(cell.get("cell_type"), _joined_source(cell.get("source"))) for cell in cells if isinstance(cell, dict)]
 
 
-def _text(source: object) -> str:
+def _joined_source(source: object) -> str:
     return "".join(map(str, source)) if isinstance(source, list) else str(source)

@@ -9,13 +9,13 @@ from autograder.settings import CHECK
 
 
 def rescue_from_locked(nb: NotebookNode, one: Released, texts: set[str], repairs: list) -> None:
-    """What a student wrote into a cell that is restored later, a check or a question, is kept in a cell before it."""
+    """Keeps what a student wrote into a cell that is restored later, a check or a question, in a cell of its own beside it."""
     if not one.is_locked:
         return
     for index in reversed(at(nb, one)):
         cell = nb.cells[index]
-        known = {f"check({one.grade_id.removeprefix(CHECK)})", one.source.strip(), *texts}
-        if cell.source.strip() in known or not (one.is_test or texts):
+        untouched_texts = {f"check({one.grade_id.removeprefix(CHECK)})", one.source.strip(), *texts}
+        if cell.source.strip() in untouched_texts or not (one.is_test or texts):
             continue
         repairs.append(f"The cell for {spoken(one)} had been edited; it was restored.")
         kept = [line for line in cell.source.splitlines() if not line.strip().startswith("check(")]
@@ -27,25 +27,31 @@ def rescue_from_locked(nb: NotebookNode, one: Released, texts: set[str], repairs
 
 
 def adopt_work(nb: NotebookNode, released: list[Released], repairs: list) -> None:
-    """Where only stubs of an exercise are in its cell and the work stands in another, that cell takes its place.
+    """Where an exercise's cell holds only a stub and the work stands in another cell, that cell takes its place.
 
     Where the other cell is an exercise's already, only the stub goes.
     """
-    for one in released:
-        places = at(nb, one)
-        if not defines(one) or not places or any(holds_work(nb.cells[place], one) for place in places):
+    for released_cell in released:
+        places = at(nb, released_cell)
+        if (
+            not defines(released_cell)
+            or not places
+            or any(holds_work(nb.cells[place], released_cell) for place in places)
+        ):
             continue
         others = [cell for index, cell in enumerate(nb.cells) if index not in places and not is_locked(cell)]
-        found = [cell for cell in others if one.grade_id in finished(cell)]
-        own = [cell for cell in found if label(cell) is None]
+        with_work = [cell for cell in others if released_cell.grade_id in finished(cell)]
+        own = [cell for cell in with_work if label(cell) is None]
         if own:
-            own[-1].metadata["nbgrader"] = nbformat.from_dict(one.metadata)
+            own[-1].metadata["nbgrader"] = nbformat.from_dict(released_cell.metadata)
             nb.cells = [cell for index, cell in enumerate(nb.cells) if index not in places]
-        elif found:
+        elif with_work:
             for place in places:
-                nb.cells[place].source = f"# {one.grade_id} is in another cell"
-        if found:
-            repairs.append(f"The work for {one.grade_id} stood in another cell; it was taken for the exercise's.")
+                nb.cells[place].source = f"# {released_cell.grade_id} is in another cell"
+        if with_work:
+            repairs.append(
+                f"The work for {released_cell.grade_id} stood in another cell; it was taken for the exercise's."
+            )
 
 
 def holds_work(cell: NotebookNode, one: Released) -> bool:
@@ -59,7 +65,7 @@ def holds_work(cell: NotebookNode, one: Released) -> bool:
 
 
 def join_split(nb: NotebookNode, one: Released, repairs: list) -> None:
-    """An answer that was split in the middle of its code is joined: a piece that is no Python alone, but is together."""
+    """Joins an answer that was split in the middle of its code: pieces that are Python together, but not each by itself."""
     if not defines(one) or len(places := at(nb, one)) != 1:
         return
     cell, joined = nb.cells[places[0]], 0

@@ -11,14 +11,16 @@ from nbformat import NotebookNode
 from autograder.intake import file_kinds, merge_conflict
 from autograder.intake.guard import guarded, reason
 
-MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000  # characters of a cell, cells, characters of all
-MAX_VALUES = 3_000_000  # of a notebook's JSON: reading takes a second, and a hundred megabytes, for a million
+# The most characters of a cell, the most cells of a notebook, and the most characters of all its cells.
+MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000
+# The most values of a notebook's JSON: reading a million takes a second and a hundred megabytes.
+MAX_VALUES = 3_000_000
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _VERSION = re.compile(r"3\.\d{1,3}(?:\.\w{1,9})?", re.ASCII)
 _KINDS = ("code", "markdown", "raw")
 
 
-_FAULTS = (  # of a file, by what reading it raises; the first that fits
+_FAULTS = (  # what reading a file raises, and a sentence on it; the first that fits counts
     (UnicodeDecodeError, "The notebook is not text in UTF-8: it was damaged, or saved as something else."),
     (RecursionError, "The notebook is nested too deeply to be read: it was damaged."),
     (
@@ -30,31 +32,34 @@ _FAULTS = (  # of a file, by what reading it raises; the first that fits
 
 
 def _fault(error: BaseException, data: bytes) -> tuple[None, str, list[str]]:
-    """What nbformat and json raise, whatever it is, in a sentence; it is told first what the file is instead of a notebook."""
+    """A sentence on why a file cannot be read, from whatever nbformat and json raise.
+
+    Where the file is of a known other kind, the sentence names that kind instead.
+    """
     if isinstance(error, merge_conflict.Conflicted):
         return None, str(error), []
-    what, advice = file_kinds.kind(data)
-    if what:
-        return None, f"What was handed in is {what}, no notebook: {advice}.", []
+    kind_name, advice = file_kinds.kind(data)
+    if kind_name:
+        return None, f"What was handed in is {kind_name}, no notebook: {advice}.", []
     other = f"The file is no notebook that can be read ({reason(error)})."
-    said = next((sentence for kind, sentence in _FAULTS if isinstance(error, kind)), other)
-    return None, f"{said} Open it in JupyterLab, save it again and hand that in.", []
+    sentence = next((sentence for kind, sentence in _FAULTS if isinstance(error, kind)), other)
+    return None, f"{sentence} Open it in JupyterLab, save it again and hand that in.", []
 
 
 @guarded(_fault)
 def parse(data: bytes) -> tuple[nbformat.NotebookNode | None, str, list[str]]:
-    """A notebook from its bytes; or a sentence on why it is none; and what had to be put right.
+    """A notebook from its bytes, or a sentence on why they are no notebook; and sentences on what had to be put right.
 
     Every fault of the file becomes a sentence, never an exception.
     """
     if sum(map(data.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise MemoryError("too many values")
     notes: list[str] = []
-    found = _loaded(_decode(data, notes), notes)
-    if not isinstance(found, dict) or not isinstance(found.get("cells", found.get("worksheets")), list):
+    notebook = _load_json(_decode(data, notes), notes)
+    if not isinstance(notebook, dict) or not isinstance(notebook.get("cells", notebook.get("worksheets")), list):
         raise TypeError("no list of cells")
-    _drop_outputs(found.get("cells", []), notes)
-    return _sound(_mended(found), notes), "", notes
+    _drop_outputs(notebook.get("cells", []), notes)
+    return _sound(_mended(notebook), notes), "", notes
 
 
 def _decode(data: bytes, notes: list[str]) -> str:
@@ -71,30 +76,30 @@ def _decode(data: bytes, notes: list[str]) -> str:
         return data.decode("cp1252", "replace")
 
 
-def _loaded(text: str, notes: list[str]) -> Any:
-    """The JSON at the beginning of a text, without zeros and what follows its end; halves of characters become "?"."""
+def _load_json(text: str, notes: list[str]) -> Any:
+    """The JSON value at the beginning of a text; zero bytes and whatever follows it are left out, half characters become "?"."""
     try:
-        found, _ = json.JSONDecoder().raw_decode(text.replace("\0", "").lstrip())
+        content, _ = json.JSONDecoder().raw_decode(text.replace("\0", "").lstrip())
     except json.JSONDecodeError:
-        if (found := merge_conflict.agreed(text)) is None:
+        if (content := merge_conflict.agreed(text)) is None:
             raise
         notes.append("A Git merge conflict stood in the notebook's outputs or metadata alone; its cells were read.")
     if _HALF_CHARACTER.search(text):
-        found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
-    return found
+        content = json.loads(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    return content
 
 
-def _mended(found: dict) -> nbformat.NotebookNode:
-    """The notebook, its parts of the types that later steps rely on."""
-    if not isinstance(found.get("metadata"), dict):
-        found["metadata"] = {}
-    if "worksheets" in found:  # of before 2015
+def _mended(notebook: dict) -> nbformat.NotebookNode:
+    """The notebook with parts of the types that later steps rely on."""
+    if not isinstance(notebook.get("metadata"), dict):
+        notebook["metadata"] = {}
+    if "worksheets" in notebook:  # the form of notebooks before 2015
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return nbformat.reads(json.dumps(found), as_version=4)
-    found["nbformat"], found["nbformat_minor"] = 4, 5
-    found["cells"] = [cell for cell in found["cells"] if isinstance(cell, dict)]
-    for cell in found["cells"]:
+            return nbformat.reads(json.dumps(notebook), as_version=4)
+    notebook["nbformat"], notebook["nbformat_minor"] = 4, 5
+    notebook["cells"] = [cell for cell in notebook["cells"] if isinstance(cell, dict)]
+    for cell in notebook["cells"]:
         cell.setdefault("cell_type", "code")
         cell.setdefault("source", "")
         if not isinstance(cell.get("metadata"), dict):
@@ -105,9 +110,9 @@ def _mended(found: dict) -> nbformat.NotebookNode:
         if not isinstance(cell["metadata"].get("tags", []), list):
             del cell["metadata"]["tags"]
         attached = cell.get("attachments", {})
-        if not isinstance(attached, dict) or not all(isinstance(one, dict) for one in attached.values()):
+        if not isinstance(attached, dict) or not all(isinstance(attachment, dict) for attachment in attached.values()):
             del cell["attachments"]
-    return nbformat.from_dict(found)
+    return nbformat.from_dict(notebook)
 
 
 def _sound(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
@@ -118,21 +123,21 @@ def _sound(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
         cell.source = source.replace("\r\n", "\n")
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
-    _bound(notebook, notes)
+    _drop_excess_cells(notebook, notes)
     kernel = notebook.metadata.get("kernelspec", {})
     language = kernel.get("language") or kernel.get("name") if isinstance(kernel, dict) else None
     if isinstance(language, str) and language and "python" not in language.lower() and kernel.get("name") != "python3":
         notes.append(f"The notebook asked for the kernel {language[:40]!r}; it was run with the course's Python.")
     kept = {"kernelspec": {"name": "python3", "display_name": "Python 3 (ipykernel)"}}
-    written = notebook.metadata.get("language_info", {})
-    if isinstance(written, dict) and _VERSION.fullmatch(str(written.get("version"))):
-        kept["language_info"] = {"name": "python", "version": written["version"]}
+    language_info = notebook.metadata.get("language_info", {})
+    if isinstance(language_info, dict) and _VERSION.fullmatch(str(language_info.get("version"))):
+        kept["language_info"] = {"name": "python", "version": language_info["version"]}
     notebook.metadata = nbformat.from_dict(kept)
     return notebook
 
 
 def _drop_outputs(cells: list, notes: list[str]) -> None:
-    """Leaves outputs out before anything works through them."""
+    """Leaves outputs out of the cells before any other step works through them."""
     size = sum(len(str(cell.pop("outputs"))) for cell in cells if isinstance(cell, dict) and cell.get("outputs"))
     if size > 5_000_000:
         notes.append(
@@ -140,7 +145,7 @@ def _drop_outputs(cells: list, notes: list[str]) -> None:
         )
 
 
-def _bound(notebook: NotebookNode, notes: list[str]) -> None:
+def _drop_excess_cells(notebook: NotebookNode, notes: list[str]) -> None:
     """Leaves out cells of a size that nobody writes by hand: they would hold up whoever reads them."""
     kept, total = [], 0
     for cell in notebook.cells:

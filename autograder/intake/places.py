@@ -12,13 +12,13 @@ from pathlib import Path, PurePosixPath
 from autograder import settings
 from autograder.intake.guard import guarded, reason
 
-MAX_BYTES = 100_000_000  # of a notebook, outputs included
+MAX_BYTES = 100_000_000  # the most bytes of a notebook, outputs included
 MAX_DEPTH, MAX_FILES = 7, 500  # how far a folder is searched, and how many of its files are looked at
-MAX_ELSEWHERE = 1500  # files of a student's other folders that are looked at
-SECRET = "submission_secret.txt"  # of nbgrader's exchange: who has it finds the feedback
+MAX_ELSEWHERE = 1500  # the most files of a student's other folders that are looked at
+SECRET = "submission_secret.txt"  # a file of nbgrader's exchange: whoever has its text finds the feedback
 IGNORED = ("timestamp.txt", SECRET, ".*", "__pycache__", "__MACOSX", "*.pyc")
 CHECKPOINTS = (".ipynb_checkpoints", "*-checkpoint.ipynb", ".~*.ipynb")  # what Jupyter keeps of an earlier state
-_PLACEHOLDER = ".*.icloud"  # of a file that was never fetched from iCloud
+_PLACEHOLDER = ".*.icloud"  # stands for a file that was never fetched from iCloud
 
 _NUMBERED = "unit|assignments?|homework|hw|exercises?|ex|sheet|task|lab|week|ps|problemset|blatt|uebung|übung|aufgabe"
 _NUMBER = re.compile(rf"^(?:{_NUMBERED})?[\W_]*0*(\d{{1,2}})(?!\d)", re.IGNORECASE)
@@ -28,11 +28,11 @@ _DATE = re.compile(r"^\d{1,4}[-._]\d{1,2}[-._]\d{1,4}")
 def plain(name: str) -> str:
     """A file's name as text that can be printed and stored, whatever bytes it is made of."""
     text = name.encode("utf-8", "replace").decode()
-    return "".join(one if one.isprintable() else "�" for one in text)[:100]
+    return "".join(character if character.isprintable() else "�" for character in text)[:100]
 
 
 def is_usable(name: str) -> bool:
-    """Whether a name can be a folder's, in each place where the kit and nbgrader write; hidden ones are not looked at there."""
+    """Whether a name can be a folder's in each place where the kit and nbgrader write; they pass over hidden folders there."""
     return bool(name) and plain(name) == name and not name.startswith(".") and "/" not in name
 
 
@@ -49,8 +49,8 @@ def unit_of(name: str, units: tuple[str, ...]) -> str | None:
     """
     words = _words(name)
     for unit in units:
-        said = _words(unit[3:])
-        if any(words[at : at + len(said)] == said for at in range(len(words))) or "".join(words) == "".join(said):
+        parts = _words(unit[3:])
+        if any(words[at : at + len(parts)] == parts for at in range(len(words))) or "".join(words) == "".join(parts):
             return unit
     number = None if _DATE.match(name) else _NUMBER.match(name)
     return next((unit for unit in units if number and int(unit[:2]) == int(number[1])), None)
@@ -67,9 +67,9 @@ def _words(name: str) -> list[str]:
 def unit_folder(home: Path, unit: str) -> Path:
     """A student's folder for a unit, also where its name is spelled in another way."""
     if not (home / unit).exists() and home.is_dir() and not home.is_symlink():
-        folders = sorted(one.name for one in os.scandir(home) if one.is_dir() and not one.name.startswith("."))
-        same = [name for name in folders if _words(name) == _words(unit)]
-        return home / (same or [name for name in folders if unit_of(name, units()) == unit] or [unit])[0]
+        folders = sorted(entry.name for entry in os.scandir(home) if entry.is_dir() and not entry.name.startswith("."))
+        same_spelling = [name for name in folders if _words(name) == _words(unit)]
+        return home / (same_spelling or [name for name in folders if unit_of(name, units()) == unit] or [unit])[0]
     return home / unit
 
 
@@ -78,9 +78,9 @@ class Places:
     """A student's files, links left out.
 
     Attributes:
-        near: those that may have been meant for the unit: in its folder first, then elsewhere, not under another unit's name.
-        far: those under another unit's name, and saved states that Jupyter keeps; looked at where nothing near holds work.
-        placeholders: hidden files that stand for ones that were never fetched from a cloud.
+        near: files that may have been meant for the unit: in its folder first, then elsewhere, not under another unit's name.
+        far: files under another unit's name, and saved states that Jupyter keeps; looked at where nothing near holds work.
+        placeholders: hidden files that stand for files that were never fetched from a cloud.
     """
 
     near: list[Path]
@@ -89,27 +89,27 @@ class Places:
 
 
 def places(home: Path, folder: Path, unit: str) -> Places:
-    """Sorts what lies in a student's home by where it lies."""
+    """The files in a student's home, sorted by where they lie."""
     own = list(_regular_files(folder))
-    others = _elsewhere(home, folder)
+    others = _files_elsewhere(home, folder)
     hidden = [file for file in (*own, *others) if fnmatch(file.name, _PLACEHOLDER)]
     saved = [file for file in (*own, *others) if _is_checkpoint(file)]
-    known = units() if others else ()
-    away = {file for file in others if _says_another(file.relative_to(home), unit, known)} | {*saved}
+    all_units = units() if others else ()
+    away = {file for file in others if _names_another_unit(file.relative_to(home), unit, all_units)} | {*saved}
     near = [file for file in (*own, *others) if file not in away and file not in hidden]
     return Places(near, [file for file in (*others, *saved) if file in away and file not in hidden], hidden)
 
 
-def _elsewhere(home: Path, folder: Path) -> list[Path]:
+def _files_elsewhere(home: Path, folder: Path) -> list[Path]:
     """What lies in a student's home, not in the unit's folder; each folder of it is searched for itself."""
     if not home.is_dir():
         return []
-    found = [file for file in _regular_files(home, 1)]
-    inner = [Path(one.path) for one in _entries(home) if one.is_dir(follow_symlinks=False)]
+    files = [file for file in _regular_files(home, 1)]
+    inner = [Path(entry.path) for entry in _entries(home) if entry.is_dir(follow_symlinks=False)]
     for place in inner[:MAX_FILES]:
-        if place != folder and len(found) < MAX_ELSEWHERE:
-            found += _readable_files(place)
-    return found
+        if place != folder and len(files) < MAX_ELSEWHERE:
+            files += _readable_files(place)
+    return files
 
 
 @guarded(lambda *_: [])
@@ -117,9 +117,9 @@ def _readable_files(place: Path) -> list[Path]:
     return list(_regular_files(place))
 
 
-def _says_another(inside: Path, unit: str, known: tuple[str, ...]) -> bool:
-    said = {unit_of(part, known) for part in inside.parts}
-    return unit not in said and said != {None}
+def _names_another_unit(inside: Path, unit: str, all_units: tuple[str, ...]) -> bool:
+    named_units = {unit_of(part, all_units) for part in inside.parts}
+    return unit not in named_units and named_units != {None}
 
 
 def _is_checkpoint(file: Path) -> bool:
@@ -136,8 +136,8 @@ def is_ignored(name: str) -> bool:
 def _entries(folder: Path) -> list[os.DirEntry]:
     if not folder.is_dir() or folder.is_symlink():
         return []
-    found = [one for one in os.scandir(folder) if not is_ignored(one.name) and not one.is_symlink()]
-    return sorted(found, key=lambda entry: (".ipynb" not in entry.name.lower(), entry.name))
+    entries = [entry for entry in os.scandir(folder) if not is_ignored(entry.name) and not entry.is_symlink()]
+    return sorted(entries, key=lambda entry: (".ipynb" not in entry.name.lower(), entry.name))
 
 
 def _regular_files(folder: Path, depth: int = MAX_DEPTH) -> Iterator[Path]:
@@ -146,11 +146,11 @@ def _regular_files(folder: Path, depth: int = MAX_DEPTH) -> Iterator[Path]:
     for _ in range(depth):
         inner = []
         for place in level:
-            for one in _entries(place):
-                if one.is_dir(follow_symlinks=False):
-                    inner.append(Path(one.path))
-                elif one.is_file(follow_symlinks=False) and (place.name != CHECKPOINTS[0] or ".ipynb" in one.name):
-                    yield Path(one.path)
+            for entry in _entries(place):
+                if entry.is_dir(follow_symlinks=False):
+                    inner.append(Path(entry.path))
+                elif entry.is_file(follow_symlinks=False) and (place.name != CHECKPOINTS[0] or ".ipynb" in entry.name):
+                    yield Path(entry.path)
                     count += 1
                 if count >= MAX_FILES:
                     return
@@ -158,8 +158,8 @@ def _regular_files(folder: Path, depth: int = MAX_DEPTH) -> Iterator[Path]:
 
 
 def is_notebook(name: str) -> bool:
-    """Whether a file is called a notebook, also where a download or a copy has put something behind."""
-    return ".ipynb" in [one.lower().split(" ")[0] for one in PurePosixPath(name).suffixes[-2:]]
+    """Whether a file's name is a notebook's, also where a download or a copy has put something behind the ending."""
+    return ".ipynb" in [suffix.lower().split(" ")[0] for suffix in PurePosixPath(name).suffixes[-2:]]
 
 
 @guarded(lambda error, file, *_: (None, f"The notebook cannot be read ({reason(error)})."))
@@ -167,7 +167,7 @@ def read(file: Path, most: int | None = None) -> tuple[bytes | None, str]:
     """A file's bytes, without following a link that took its place meanwhile.
 
     Args:
-        most: bytes that are enough; without it all are read, and too many are told.
+        most: how many bytes are enough; without it the whole file is read, and the sentence says if it is too large.
     """
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
         if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):

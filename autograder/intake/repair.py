@@ -28,7 +28,7 @@ def repair(nb: NotebookNode, released: list[Released]) -> NotebookNode:
         rescue_from_locked(nb, cell, texts, repairs)
     adopt_work(nb, marked, repairs)
     for cell in marked:
-        _keep_one(nb, cell, repairs)
+        _remove_copies(nb, cell, repairs)
         join_split(nb, cell, repairs)
         _retype(nb, cell, repairs)
     for index, cell in enumerate(released):
@@ -38,13 +38,13 @@ def repair(nb: NotebookNode, released: list[Released]) -> NotebookNode:
     for cell in marked:
         adopt_answer(nb, cell, texts, repairs)
         _restore_locked(nb, cell)
-    _fresh_ids(nb)
+    _assign_ids(nb)
     nb.metadata["course"] = {"repairs": repairs}
     return nb
 
 
 def _forget_unknown(nb: NotebookNode, by_id: dict) -> None:
-    """Drops labels that the assignment does not know, and restores those it does to their released form."""
+    """Drops labels that the assignment does not know, and restores the labels that it knows to their released form."""
     for cell in nb.cells:
         if not isinstance(cell.metadata.get("nbgrader", {}), dict) or label(cell) not in by_id:
             cell.metadata.pop("nbgrader", None)
@@ -53,93 +53,115 @@ def _forget_unknown(nb: NotebookNode, by_id: dict) -> None:
 
 
 def _relabel(nb: NotebookNode, released: list[Released], repairs: list) -> None:
-    """Finds cells whose label is gone: by cell id, then by the name they define or check."""
-    restored = []
-    for one in released:
-        if at(nb, one):
+    """Finds the cells whose label is gone, by cell id or else by the name that they define or check, and restores it."""
+    restored_names = []
+    for released_cell in released:
+        if at(nb, released_cell):
             continue
         candidates = [cell for cell in nb.cells if label(cell) is None]
-        by_id = [cell for cell in candidates if one.grade_id in ids(cell) and _plausible(cell, one)]
-        found = by_id or [cell for cell in candidates if _stands_for(cell, one)]
-        if found:
-            _most_likely(nb, found, one).metadata["nbgrader"] = nbformat.from_dict(one.metadata)
-            restored.append(spoken(one))
-    if restored:
-        which = restored[0] if len(restored) == 1 else f"{len(restored)} marked cells"
+        by_id = [
+            cell for cell in candidates if released_cell.grade_id in ids(cell) and _is_plausible(cell, released_cell)
+        ]
+        matching = by_id or [cell for cell in candidates if _stands_for(cell, released_cell)]
+        if matching:
+            _most_likely(nb, matching, released_cell).metadata["nbgrader"] = nbformat.from_dict(released_cell.metadata)
+            restored_names.append(spoken(released_cell))
+    if restored_names:
+        which = restored_names[0] if len(restored_names) == 1 else f"{len(restored_names)} marked cells"
         repairs.append(f"The label of {which} was missing; it was recognised and restored.")
 
 
-def _most_likely(nb: NotebookNode, found: list, one: Released) -> NotebookNode:
+def _most_likely(nb: NotebookNode, candidates: list, released_cell: Released) -> NotebookNode:
     """Of several cells that may be an exercise's, the last that stands before its check and holds work; else the last."""
-    check = f"check({one.grade_id})"
-    before = next((index for index, cell in enumerate(nb.cells) if cell.source.strip() == check), len(nb.cells))
-    early = [cell for index, cell in enumerate(nb.cells) if index < before and any(cell is each for each in found)]
-    worked = [cell for cell in early if one.grade_id in finished(cell)]
-    return (worked or early or found)[-1]
+    check = f"check({released_cell.grade_id})"
+    place_of_check = next((index for index, cell in enumerate(nb.cells) if cell.source.strip() == check), len(nb.cells))
+    early = [
+        cell
+        for index, cell in enumerate(nb.cells)
+        if index < place_of_check and any(cell is candidate for candidate in candidates)
+    ]
+    with_work = [cell for cell in early if released_cell.grade_id in finished(cell)]
+    return (with_work or early or candidates)[-1]
 
 
-def _plausible(cell: NotebookNode, one: Released) -> bool:
+def _is_plausible(cell: NotebookNode, released_cell: Released) -> bool:
     """Whether a cell with the right id still is that cell, not one pasted over."""
-    return one.cell_type == "markdown" or not defines(one) or defined(cell) & defines(one) != set()
+    return (
+        released_cell.cell_type == "markdown"
+        or not defines(released_cell)
+        or defined(cell) & defines(released_cell) != set()
+    )
 
 
-def _stands_for(cell: NotebookNode, one: Released) -> bool:
-    if one.is_test:
-        return cell.cell_type == "code" and cell.source.strip() == f"check({one.grade_id.removeprefix(CHECK)})"
-    if one.metadata["grade"] or one.metadata["locked"]:
+def _stands_for(cell: NotebookNode, released_cell: Released) -> bool:
+    if released_cell.is_test:
+        return (
+            cell.cell_type == "code" and cell.source.strip() == f"check({released_cell.grade_id.removeprefix(CHECK)})"
+        )
+    if released_cell.metadata["grade"] or released_cell.metadata["locked"]:
         return False
-    return bool(defined(cell) & defines(one))
+    return bool(defined(cell) & defines(released_cell))
 
 
-def _keep_one(nb: NotebookNode, one: Released, repairs: list) -> None:
-    """Of several cells with one label, the last that holds work keeps it; untouched copies go.
+def _remove_copies(nb: NotebookNode, released_cell: Released, repairs: list) -> None:
+    """Of several cells with the same label, the last that holds work keeps the label; untouched copies go.
 
     A written answer that was split is joined again. Code that was split runs piece by piece, as it stands.
     """
-    places = at(nb, one)
+    places = at(nb, released_cell)
     if len(places) < 2:
         return
-    worked = [index for index in places if not one.is_test and holds_work(nb.cells[index], one)]
-    kept = (worked or places)[-1]
-    if one.is_written:
-        texts = dict.fromkeys(nb.cells[index].source.strip() for index in worked)
-        nb.cells[kept].source = "\n\n".join(texts) or one.source
-    elif worked and one.metadata["solution"]:
-        kept = next((index for index in reversed(worked) if one.grade_id in finished(nb.cells[index])), kept)
+    with_work = [index for index in places if not released_cell.is_test and holds_work(nb.cells[index], released_cell)]
+    kept = (with_work or places)[-1]
+    if released_cell.is_written:
+        texts = dict.fromkeys(nb.cells[index].source.strip() for index in with_work)
+        nb.cells[kept].source = "\n\n".join(texts) or released_cell.source
+    elif with_work and released_cell.metadata["solution"]:
+        kept = next(
+            (index for index in reversed(with_work) if released_cell.grade_id in finished(nb.cells[index])), kept
+        )
     gone = set()
     for index in places:
         if index == kept:
             continue
-        if index in worked and not one.is_written and not one.is_locked:
+        if index in with_work and not released_cell.is_written and not released_cell.is_locked:
             nb.cells[index].metadata.pop("nbgrader")
         else:
             gone.add(index)
     nb.cells = [cell for index, cell in enumerate(nb.cells) if index not in gone]
-    told = "its pieces were joined" if one.is_written and len(worked) > 1 else "the last one that holds work counts"
-    repairs.append(f"The cell for {spoken(one)} was there {len(places)} times; {told}.")
+    remedy = (
+        "its pieces were joined"
+        if released_cell.is_written and len(with_work) > 1
+        else "the last one that holds work counts"
+    )
+    repairs.append(f"The cell for {spoken(released_cell)} was there {len(places)} times; {remedy}.")
 
 
-def _retype(nb: NotebookNode, one: Released, repairs: list) -> None:
-    """A cell whose type was changed gets its own back; a test that is no code would run nothing and cost nothing."""
-    for index in at(nb, one):
+def _retype(nb: NotebookNode, released_cell: Released, repairs: list) -> None:
+    """Gives a cell whose type was changed its own type back: a check that is no code would not be run, and cost no points."""
+    for index in at(nb, released_cell):
         cell = nb.cells[index]
-        if cell.cell_type != one.cell_type:
-            make = nbformat.v4.new_code_cell if one.cell_type == "code" else nbformat.v4.new_markdown_cell
+        if cell.cell_type != released_cell.cell_type:
+            make = nbformat.v4.new_code_cell if released_cell.cell_type == "code" else nbformat.v4.new_markdown_cell
             nb.cells[index] = make(cell.source, metadata=cell.metadata)
-            repairs.append(f"The cell for {spoken(one)} had become {cell.cell_type}; it is {one.cell_type} again.")
+            repairs.append(
+                f"The cell for {spoken(released_cell)} had become {cell.cell_type}; it is {released_cell.cell_type} again."
+            )
 
 
-def _insert_if_missing(nb: NotebookNode, one: Released, before: list[Released], repairs: list) -> None:
-    if at(nb, one):
+def _insert_if_missing(nb: NotebookNode, released_cell: Released, before: list[Released], repairs: list) -> None:
+    if at(nb, released_cell):
         return
     places = [index for earlier in before for index in at(nb, earlier)]
-    new = (nbformat.v4.new_code_cell if one.cell_type == "code" else nbformat.v4.new_markdown_cell)(one.source)
-    new["id"] = one.grade_id
-    if one.metadata:
-        new.metadata["nbgrader"] = nbformat.from_dict(one.metadata)
-    nb.cells.insert(max(places, default=-1) + 1, new)
-    if not one.is_locked or one.is_test:
-        repairs.append(f"The cell for {spoken(one)} had been deleted; it was put back.")
+    new_cell = (nbformat.v4.new_code_cell if released_cell.cell_type == "code" else nbformat.v4.new_markdown_cell)(
+        released_cell.source
+    )
+    new_cell["id"] = released_cell.grade_id
+    if released_cell.metadata:
+        new_cell.metadata["nbgrader"] = nbformat.from_dict(released_cell.metadata)
+    nb.cells.insert(max(places, default=-1) + 1, new_cell)
+    if not released_cell.is_locked or released_cell.is_test:
+        repairs.append(f"The cell for {spoken(released_cell)} had been deleted; it was put back.")
 
 
 def _restore_order(nb: NotebookNode, released: list[Released], repairs: list) -> None:
@@ -147,7 +169,7 @@ def _restore_order(nb: NotebookNode, released: list[Released], repairs: list) ->
 
     The student's own cells stay where they are.
     """
-    present = [places[0] for one in released if (places := at(nb, one))]
+    present = [places[0] for released_cell in released if (places := at(nb, released_cell))]
     if present == sorted(present):
         return
     cells = list(nb.cells)
@@ -156,22 +178,22 @@ def _restore_order(nb: NotebookNode, released: list[Released], repairs: list) ->
     repairs.append("Cells stood in another order than they were handed out in; they were put back into it.")
 
 
-def _restore_locked(nb: NotebookNode, one: Released) -> None:
+def _restore_locked(nb: NotebookNode, released_cell: Released) -> None:
     """Gives a locked cell its released text."""
-    if one.is_locked:
-        (index,) = at(nb, one)
-        nb.cells[index].source = one.source
+    if released_cell.is_locked:
+        (index,) = at(nb, released_cell)
+        nb.cells[index].source = released_cell.source
 
 
-def _fresh_ids(nb: NotebookNode) -> None:
-    """Cell ids must be unique and well-formed; marked cells get their label, others keep a valid id of their own."""
-    taken = {named for cell in nb.cells if (named := label(cell))}
+def _assign_ids(nb: NotebookNode) -> None:
+    """Makes cell ids unique and well-formed: marked cells get their label, other cells keep a valid id of their own."""
+    taken = {grade_id for cell in nb.cells if (grade_id := label(cell))}
     for index, cell in enumerate(nb.cells):
-        own = label(cell) or cell.get("id")
-        if not label(cell) and (not isinstance(own, str) or own in taken or not _VALID_ID.fullmatch(own)):
-            own = f"cell-{index}"
-            while own in taken:
-                own += "-"
-        taken.add(own)
-        cell["id"] = own
+        cell_id = label(cell) or cell.get("id")
+        if not label(cell) and (not isinstance(cell_id, str) or cell_id in taken or not _VALID_ID.fullmatch(cell_id)):
+            cell_id = f"cell-{index}"
+            while cell_id in taken:
+                cell_id += "-"
+        taken.add(cell_id)
+        cell["id"] = cell_id
     nb.nbformat, nb.nbformat_minor = 4, 5

@@ -1,4 +1,4 @@
-"""Says who a class's students are and which folder is whose: names that differ only in how they are typed are one."""
+"""Says who a class's students are and which folder is whose; names that differ only in how they are typed are the same."""
 
 import os
 import unicodedata
@@ -32,8 +32,8 @@ def find_all(unit: str, roster: Collection[str] = (), only: str | None = None, b
     """All submissions of a unit, of everyone who handed in a folder or is on the roster.
 
     Names are compared composed (NFC), without case and without blanks at their ends. The roster's spelling is the
-    student's; a folder is read under its own. Folders that fall together are told, and each that holds work is graded.
-    Those who have left the class are passed over.
+    student's; a folder is read under its own. Folders with the same name but for its typing get a sentence, and each of them
+    that holds work is graded. Students who have left the class are passed over.
 
     Args:
         only: this student alone, also where the name is typed in another way.
@@ -43,96 +43,108 @@ def find_all(unit: str, roster: Collection[str] = (), only: str | None = None, b
     notes: list[str] = []
     new: list[str] = []
     empty: list[str] = []
-    known = [name for name in roster if is_usable(name)]
-    gone = {_key(student) for student in left()}
-    for names, folders in _alike(known):
-        if _key((names + folders)[0]) in gone:
+    known_names = [name for name in roster if is_usable(name)]
+    gone = {_name_key(student) for student in left()}
+    for names, folders in _groups_by_name(known_names):
+        if _name_key((names + folders)[0]) in gone:
             continue
-        if only is not None and _key(only) != _key((names + folders)[0]):
+        if only is not None and _name_key(only) != _name_key((names + folders)[0]):
             continue
-        taken = _take(names, folders, unit)
+        by_student = _submissions_of(names, folders, unit)
         if len(folders) > 1:
-            notes.append(_together(folders, taken))
-        elif known and not names and taken and folders[0] not in before:
-            (new if taken[folders[0]].missing == "" else empty).append(folders[0])
-        rows |= {student: one for student, one in taken.items() if student not in empty}
+            notes.append(_alike_note(folders, by_student))
+        elif known_names and not names and by_student and folders[0] not in before:
+            (new if by_student[folders[0]].missing == "" else empty).append(folders[0])
+        rows |= {student: submission for student, submission in by_student.items() if student not in empty}
     exactly = [only] if only in rows else sorted(rows)
-    found = [replace(rows[student], student=student) for student in exactly]
+    submissions = [replace(rows[student], student=student) for student in exactly]
     theirs = {student: rows[student].student for student in exactly}
-    return Class(found, theirs, notes + _strangers(unit, new, empty))
+    return Class(submissions, theirs, notes + _stranger_notes(unit, new, empty))
 
 
 def unusable(roster: Collection[str] = ()) -> list[str]:
     """The folders and students that are passed over, as text: their names cannot be printed, stored, or used for a folder."""
-    known = [name for name in roster if is_usable(name)]
-    theirs = {folder for names, folders in _alike(known) if len(names) == len(folders) == 1 for folder in folders}
-    return sorted(plain(name) for name in {*_folders(), *roster} - theirs if not is_usable(name))
+    known_names = [name for name in roster if is_usable(name)]
+    theirs = {
+        folder
+        for names, folders in _groups_by_name(known_names)
+        if len(names) == len(folders) == 1
+        for folder in folders
+    }
+    return sorted(plain(name) for name in {*_student_folders(), *roster} - theirs if not is_usable(name))
 
 
-def _key(name: str) -> str:
-    """What is the same in all ways to type one name; characters that nobody sees are blanks too."""
+def _name_key(name: str) -> str:
+    """A name in the form that all ways of typing it share; invisible characters count as blanks."""
     folded = unicodedata.normalize("NFC", unicodedata.normalize("NFC", name).casefold())
-    unseen = [one.isspace() or unicodedata.category(one) in ("Cc", "Cf") for one in folded]
+    unseen = [character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in folded]
     if all(unseen):
         return name
     return folded[unseen.index(False) : len(folded) - unseen[::-1].index(False)]
 
 
-def _alike(roster: list[str]) -> list[tuple[list[str], list[str]]]:
-    """The names on the roster and the folders that are the same name, together."""
+def _groups_by_name(roster: list[str]) -> list[tuple[list[str], list[str]]]:
+    """The names on the roster and of the folders, grouped by what is the same name."""
     groups: dict[str, tuple[list[str], list[str]]] = {}
-    for place, names in enumerate((roster, _folders())):
+    for place, names in enumerate((roster, _student_folders())):
         for name in sorted(names):
-            groups.setdefault(_key(name), ([], []))[place].append(name)
+            groups.setdefault(_name_key(name), ([], []))[place].append(name)
     return [groups[key] for key in sorted(groups)]
 
 
-def _take(names: list[str], folders: list[str], unit: str) -> dict[str, Submission]:
+def _submissions_of(names: list[str], folders: list[str], unit: str) -> dict[str, Submission]:
     """The students that names and folders of one spelling stand for, each with what their folder holds.
 
-    The only one on the roster gets the folder of the very name, or, where that holds nothing, another that does.
+    A name that is alone on the roster gets the folder of exactly this name, or, where that holds nothing, another that does.
     """
     held = {folder: find(folder, unit) for folder in folders}
     full = [folder for folder in folders if not held[folder].missing]
     own = {name: name for name in names or folders}
     if len(names) == 1 and folders and names[0] not in full:
-        own = {names[0]: (full or sorted(folders, key=lambda one: one != names[0]))[0]}
+        own = {names[0]: (full or sorted(folders, key=lambda folder: folder != names[0]))[0]}
     own |= {folder: folder for folder in full if folder not in own.values()}
     return {student: held.get(place) or find(place, unit) for student, place in own.items() if is_usable(student)}
 
 
-def _together(folders: list[str], taken: dict[str, Submission]) -> str:
-    of = ", ".join(repr(plain(student)) for student in taken) or "none"
+def _alike_note(folders: list[str], by_student: dict[str, Submission]) -> str:
+    graded_as = ", ".join(repr(plain(student)) for student in by_student) or "none"
     return (
-        f"the folders {' and '.join(repr(plain(one)) for one in folders)} in submitted/ differ only in case, in how accents"
-        f" are typed, or in blanks at the ends; graded as: {of}. If they are one student's, put all work into one."
+        f"the folders {' and '.join(repr(plain(folder)) for folder in folders)} in submitted/ differ only in case, in how accents"
+        f" are typed, or in blanks at the ends; graded as: {graded_as}. If they are one student's, put all work into one."
     )
 
 
-def _strangers(unit: str, new: list[str], empty: list[str]) -> list[str]:
-    said = []
+def _stranger_notes(unit: str, new: list[str], empty: list[str]) -> list[str]:
+    sentences = []
     if new:
-        was = "a new student was made" if len(new) == 1 else f"{len(new)} new students were made"
-        said.append(f"{listed(new)} {_is(new)} in submitted/ but not in the gradebook's roster: {was}.")
+        what_was_done = "a new student was made" if len(new) == 1 else f"{len(new)} new students were made"
+        sentences.append(
+            f"{listed(new)} {_is_or_are(new)} in submitted/ but not in the gradebook's roster: {what_was_done}."
+        )
     if empty:
         passed = f"with nothing of {unit} in it: passed over"
-        said.append(f"{listed(empty)} {_is(empty)} in submitted/ but not in the gradebook's roster, {passed}.")
-    return said
+        sentences.append(
+            f"{listed(empty)} {_is_or_are(empty)} in submitted/ but not in the gradebook's roster, {passed}."
+        )
+    return sentences
 
 
-def _is(names: list[str]) -> str:
+def _is_or_are(names: list[str]) -> str:
     return "is" if len(names) == 1 else "are"
 
 
-def _folders() -> list[str]:
+def _student_folders() -> list[str]:
     folder = settings.class_folder() / "submitted"
     entries = os.scandir(folder) if folder.is_dir() else ()
-    return sorted({one.name for one in entries if _is_folder(one)} - folders_by_unit())
+    return sorted({entry.name for entry in entries if _is_folder(entry)} - folders_by_unit())
 
 
-@guarded(lambda *_: True)  # a link to itself, say; `find` tells what is in its place
+@guarded(lambda *_: True)  # such as a link to itself; `find` says what lies in its place
 def _is_folder(entry: os.DirEntry) -> bool:
-    """Whether somebody may have handed in here; of hidden folders, which are editors' and git's, those that hold a unit."""
+    """Whether an entry is a folder in which somebody may have handed in.
+
+    Hidden folders are mostly those of editors and git; only a hidden folder with a unit in it counts.
+    """
     if not entry.name.startswith("."):
         return entry.is_dir()
     return any((Path(entry.path) / unit).is_dir() for unit in settings.units())

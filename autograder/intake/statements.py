@@ -23,7 +23,7 @@ class Statement:
         binds: the names that they bind, or write into: `f` in f.limit = 3.
         touches: the names of whose objects they call methods, as `f` in f.append(3), which may change them.
         needs: the names of the notebook that they, or functions in them, look up.
-        at_once: those of them that must be there when the statement itself is run.
+        at_once: the names among `needs` that must be there when the statement itself is run.
         defines: whether all it does is to define functions and classes.
         imports: whether all it does is to import.
     """
@@ -37,63 +37,69 @@ class Statement:
     imports: bool = False
 
 
-def _unread(error: BaseException | None, source: str) -> tuple[Statement, ...]:
-    binds = frozenset(one or other for one, other in _BOUND.findall(source))
+def _as_one_statement(error: BaseException | None, source: str) -> tuple[Statement, ...]:
+    binds = frozenset(definition or assignment for definition, assignment in _BOUND.findall(source))
     words = frozenset(re.findall(r"\w+", source))
     return (Statement(source, binds, frozenset(), words, frozenset()),) if source.strip() else ()
 
 
 @lru_cache(maxsize=1024)
-@guarded(_unread)
+@guarded(_as_one_statement)
 def statements(source: str) -> tuple[Statement, ...]:
-    """The statements of a cell in order, without magics; a cell that cannot be read counts as one."""
-    lines, found, parsed = source.splitlines(), [], parse(source)
+    """The statements of a cell in order, without magics; a cell that cannot be read counts as one statement."""
+    lines, found_statements, parsed = source.splitlines(), [], parse(source)
     if not parsed:
-        return _unread(None, source) if re.search(r"(?m)^\s*[^\s#%!]", source) else ()
-    for same_lines in _by_lines(parsed):
+        return _as_one_statement(None, source) if re.search(r"(?m)^\s*[^\s#%!]", source) else ()
+    for same_lines in _grouped_by_lines(parsed):
         first, last = _start(same_lines[0]), max(map(_end, same_lines))
-        read = [_read(one) for one in same_lines]
-        binds, touches, needs, at_once = (frozenset[str]().union(*sets) for sets in zip(*read))
+        uses = [_names_used(statement) for statement in same_lines]
+        binds, touches, needs, at_once = (frozenset[str]().union(*sets) for sets in zip(*uses))
         text = "\n".join(lines[first - 1 : last])
         if not _MAGIC.match(text):
-            found.append(Statement(text, binds, touches, needs, at_once, *_only(same_lines)))
-    return tuple(found)
+            found_statements.append(
+                Statement(text, binds, touches, needs, at_once, *_only_defines_or_imports(same_lines))
+            )
+    return tuple(found_statements)
 
 
-def _only(same: list[ast.stmt]) -> tuple[bool, bool]:
-    defines = all(isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for one in same)
-    return defines, all(isinstance(one, (ast.Import, ast.ImportFrom)) for one in same)
+def _only_defines_or_imports(same_lines: list[ast.stmt]) -> tuple[bool, bool]:
+    defines = all(
+        isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) for statement in same_lines
+    )
+    return defines, all(isinstance(statement, (ast.Import, ast.ImportFrom)) for statement in same_lines)
 
 
 def _start(statement: ast.stmt) -> int:
-    return min([statement.lineno, *(one.lineno for one in getattr(statement, "decorator_list", ()))])
+    return min([statement.lineno, *(decorator.lineno for decorator in getattr(statement, "decorator_list", ()))])
 
 
 def _end(statement: ast.stmt) -> int:
     return statement.end_lineno or statement.lineno
 
 
-def _by_lines(parsed: list[ast.stmt]) -> list[list[ast.stmt]]:
+def _grouped_by_lines(parsed: list[ast.stmt]) -> list[list[ast.stmt]]:
     groups: list[list[ast.stmt]] = []
-    for one in parsed:
-        if groups and _start(one) <= max(map(_end, groups[-1])):
-            groups[-1].append(one)
+    for statement in parsed:
+        if groups and _start(statement) <= max(map(_end, groups[-1])):
+            groups[-1].append(statement)
         else:
-            groups.append([one])
+            groups.append([statement])
     return groups
 
 
-def _read(statement: ast.stmt) -> tuple[set, set, set, set]:
+def _names_used(statement: ast.stmt) -> tuple[set, set, set, set]:
     """The names that a statement binds, touches, needs, and needs at once."""
     top = symtable.symtable(ast.unparse(statement), "cell", "exec")
-    binds = {one.get_name() for one in top.get_symbols() if one.is_assigned() or one.is_imported()}
-    written, touched = _changed(statement)
-    binds |= {one.get_name() for one in top.get_symbols() if one.is_namespace()} | written
+    binds = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
+    written, touched = _written_and_touched(statement)
+    binds |= {symbol.get_name() for symbol in top.get_symbols() if symbol.is_namespace()} | written
     needs, at_once, waiting = set(), set(), [(top, True)]
     while waiting:
         table, now = waiting.pop()
         outer = {
-            one.get_name() for one in table.get_symbols() if one.is_referenced() and (table is top or one.is_global())
+            symbol.get_name()
+            for symbol in table.get_symbols()
+            if symbol.is_referenced() and (table is top or symbol.is_global())
         }
         needs |= outer
         at_once |= outer if now else set()
@@ -103,22 +109,22 @@ def _read(statement: ast.stmt) -> tuple[set, set, set, set]:
     return binds, touched, needs, at_once
 
 
-def _changed(statement: ast.stmt) -> tuple[set, set]:
+def _written_and_touched(statement: ast.stmt) -> tuple[set, set]:
     """The names into whose objects a statement writes as it is run, and those of whose objects it calls methods."""
     written, touched = set(), set()
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
         if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-            written.add(_root(node))
+            written.add(_root_name(node))
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            touched.add(_root(node.value.func) if isinstance(node.value.func, ast.Attribute) else "")
+            touched.add(_root_name(node.value.func) if isinstance(node.value.func, ast.Attribute) else "")
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             waiting += ast.iter_child_nodes(node)
     return written - {""}, touched - {""}
 
 
-def _root(node: ast.AST) -> str:
+def _root_name(node: ast.AST) -> str:
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

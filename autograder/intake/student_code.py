@@ -6,11 +6,12 @@ from functools import lru_cache
 
 from autograder.intake.guard import guarded
 
-ORDINARY = 10_000  # characters of a cell; what was read of larger ones would fill the memory if it were kept
+# The characters that an ordinary cell has at most. What was read of larger cells is not kept: it would fill the memory.
+ORDINARY = 10_000
 MAX_NESTING = 300  # levels of a cell's code: nobody writes more by hand
 _CHAIN = re.compile(r"(?:\.[\s\\]*+\w++[\s\\]*+){300}")  # Python reads `import a.b.c…` in time of the length squared
 
-EVASIVE = {  # names of what can act out of sight of what watches calls to torch
+EVASIVE = {  # names of Python's and the course's own means by which a call to torch could go unwatched
     "threading", "_thread", "concurrent", "multiprocessing", "ctypes", "gc", "_getframe", "inside", "runner", "WatchedCalls",
     "_C", "_python_dispatch", "overrides", "__code__", "__globals__", "__closure__", "tb_frame", "f_back", "f_locals",
     "currentframe", "asyncio", "run_in_executor", "__torch_function__", "__torch_dispatch__",
@@ -24,21 +25,21 @@ def parse(source: str) -> list[ast.stmt]:
     return _read(source)[0]
 
 
-def _unread(error: BaseException, source: str) -> tuple[list, frozenset]:
+def _words_instead(error: BaseException, source: str) -> tuple[list, frozenset]:
     return [], frozenset() if isinstance(error, (SyntaxError, ValueError)) else frozenset(re.findall(r"\w+", source))
 
 
 def _read(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
-    """As `_read_anew` gives it; that of an ordinary cell is kept, since most are as they were handed out."""
+    """What `_read_anew` returns; it is kept for cells of ordinary size, since most are as they were handed out."""
     return (_kept if len(source) <= ORDINARY else _read_anew)(source)
 
 
-@guarded(_unread)
+@guarded(_words_instead)
 def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     """A cell's statements; and, where Python itself may read what is not read here, the cell's words instead.
 
-    Python's own reader bounds how deeply it goes. What comes behind it here goes from node to node, and calls nothing in
-    itself, so that no nesting overflows it.
+    Python's own parser bounds the nesting that it accepts. The walk after it goes from node to node without recursion, so
+    that no nesting overflows the stack.
     """
     plain = "\n".join("pass" if line.lstrip()[:1] in ("%", "!") else line for line in source.splitlines())
     if plain.count(".") > MAX_NESTING and _CHAIN.search(plain):
@@ -47,7 +48,7 @@ def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     level: list[ast.AST] = [tree]
     depth = 0
     while level:
-        level, depth = [inner for one in level for inner in ast.iter_child_nodes(one)], depth + 1
+        level, depth = [inner for node in level for inner in ast.iter_child_nodes(node)], depth + 1
         if depth > MAX_NESTING:
             raise RecursionError("nested too deeply")
     return tree.body, frozenset()
@@ -59,27 +60,34 @@ _kept = lru_cache(maxsize=1024)(_read_anew)
 @lru_cache(maxsize=4096)
 def defined(source: str) -> frozenset[str]:
     """The top-level names that a cell binds by a definition or an assignment."""
-    return frozenset(name for statement in parse(source) for name in _bound(statement))
+    return frozenset(name for statement in parse(source) for name in _bound_names(statement))
 
 
 @lru_cache(maxsize=4096)
 def finished(source: str) -> frozenset[str]:
     """The top-level names that a cell binds to something other than a stub, which raises NotImplementedError or does nothing."""
     statements = parse(source)
-    stubs = {name for statement in statements if _is_stub(statement) for name in _bound(statement)}
-    return frozenset(name for statement in statements if not _is_stub(statement) for name in _bound(statement)) - stubs
+    stubs = {name for statement in statements if _is_stub(statement) for name in _bound_names(statement)}
+    return (
+        frozenset(name for statement in statements if not _is_stub(statement) for name in _bound_names(statement))
+        - stubs
+    )
 
 
 def _is_stub(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.ClassDef):
-        methods = [one for one in statement.body if isinstance(one, ast.FunctionDef)]
-        return bool(methods) and any(map(_is_stub, methods)) and all(_is_stub(one) or _is_empty(one) for one in methods)
+        methods = [method for method in statement.body if isinstance(method, ast.FunctionDef)]
+        return (
+            bool(methods)
+            and any(map(_is_stub, methods))
+            and all(_is_stub(method) or _is_empty(method) for method in methods)
+        )
     return isinstance(statement, ast.FunctionDef) and all(map(_does_nothing, statement.body))
 
 
 def _is_empty(method: ast.FunctionDef) -> bool:
     """A constructor that only calls its parent's."""
-    return all(_does_nothing(one) or any(map(_calls_parent, ast.walk(one))) for one in method.body)
+    return all(_does_nothing(statement) or any(map(_calls_parent, ast.walk(statement))) for statement in method.body)
 
 
 def _calls_parent(node: ast.AST) -> bool:
@@ -92,7 +100,7 @@ def _calls_parent(node: ast.AST) -> bool:
 
 def _does_nothing(statement: ast.stmt) -> bool:
     if isinstance(statement, ast.Raise):
-        return any(isinstance(one, ast.Name) and one.id == "NotImplementedError" for one in ast.walk(statement))
+        return any(isinstance(node, ast.Name) and node.id == "NotImplementedError" for node in ast.walk(statement))
     constant = isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant)
     return isinstance(statement, ast.Pass) or constant
 
@@ -102,7 +110,7 @@ def parses(source: str) -> bool:
     return bool(parse(source)) or not source.strip()
 
 
-def _bound(statement: ast.stmt) -> list[str]:
+def _bound_names(statement: ast.stmt) -> list[str]:
     if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
         return [statement.name]
     targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
@@ -110,26 +118,27 @@ def _bound(statement: ast.stmt) -> list[str]:
 
 
 class Notebook:
-    """What a notebook's code names, for `hidden_call`."""
+    """The names that a notebook's code uses, and the calls that these could hide."""
 
     def __init__(self, sources: list[str]):
-        read = [_read(source) for source in sources]
-        cells = [cell for cell, _ in read]
-        self.hiding = [cell for cell in cells if any(_names(statement) & EVASIVE for statement in cell)]
-        unread = [words for _, words in read if words & (EVASIVE | {*UNWATCHED})]  # unread code could hide them too
+        cells_and_words = [_read(source) for source in sources]
+        cells = [cell for cell, _ in cells_and_words]
+        self.hiding = [cell for cell in cells if any(_all_names(statement) & EVASIVE for statement in cell)]
+        # Code that cannot be read could hide calls, too.
+        unread = [words for _, words in cells_and_words if words & (EVASIVE | {*UNWATCHED})]
         self.unread = frozenset().union(*unread)
         self.bodies: dict[str, list] = {}
         statements = [statement for cell in cells for statement in cell]
-        self.unwatched = _imported(statements)
+        self.unwatched = _imported_library_names(statements)
         for statement in statements if self.hiding or self.unwatched else ():
-            for bound in _bound(statement):
+            for bound in _bound_names(statement):
                 self.bodies.setdefault(bound, []).append(statement)
 
     def hidden_call(self, forbidden: tuple, name: str) -> str:
         """A forbidden function that `name`, a helper of it, or a cell that can hide calls names.
 
-        What watches calls at run time sees honest ones to torch. Here a notebook is looked at that also uses what could
-        have kept them out of sight, or that calls a library that nothing watches.
+        Calls to torch are watched at run time. This looks at notebooks that also use something that could have kept such a
+        call out of sight, or that call a library that nothing watches.
 
         Returns:
             the function's name; empty if there is none, or if nothing in the notebook could hide it.
@@ -138,70 +147,75 @@ class Notebook:
             return ""
         reached, waiting = set(), [name]
         while waiting:
-            one = waiting.pop()
-            if one not in reached:
-                reached.add(one)
+            helper = waiting.pop()
+            if helper not in reached:
+                reached.add(helper)
                 waiting += [
-                    other for body in self.bodies.get(one, ()) for other in _names(body) if other in self.bodies
+                    used_name
+                    for body in self.bodies.get(helper, ())
+                    for used_name in _all_names(body)
+                    if used_name in self.bodies
                 ]
-        own, bodies = set(self.bodies), [body for one in reached for body in self.bodies.get(one, ())]
-        called = {found for body in bodies for found in _of_libraries(body, self.unwatched)} | (
-            self.unread - own - {name}
+        own_names, bodies = set(self.bodies), [body for helper in reached for body in self.bodies.get(helper, ())]
+        called = {function for body in bodies for function in _library_functions(body, self.unwatched)} | (
+            self.unread - own_names - {name}
         )
         if self.hiding:
             suspects = [*bodies, *(body for cell in self.hiding for body in cell)]
-            called |= {found for body in suspects for found in _called(body, own)}
-        return next((found for word in forbidden for found in sorted(called) if word in found), "")
+            called |= {function for body in suspects for function in _used_names(body, own_names)}
+        return next((function for word in forbidden for function in sorted(called) if word in function), "")
 
 
-def _imported(statements: list[ast.stmt]) -> dict[str, str]:
+def _imported_library_names(statements: list[ast.stmt]) -> dict[str, str]:
     """What a notebook calls the unwatched libraries and what it imports from them: name there -> name in the library."""
-    found: dict[str, str] = {}
+    library_names: dict[str, str] = {}
     for node in (node for statement in statements for node in ast.walk(statement)):
         if isinstance(node, ast.Import):
-            found |= {(one.asname or one.name).split(".")[0]: "" for one in node.names if _unwatched(one.name)}
-        elif isinstance(node, ast.ImportFrom) and _unwatched(node.module or ""):
-            found |= {one.asname or one.name: one.name for one in node.names}
-    return found
+            library_names |= {
+                (alias.asname or alias.name).split(".")[0]: "" for alias in node.names if _is_unwatched(alias.name)
+            }
+        elif isinstance(node, ast.ImportFrom) and _is_unwatched(node.module or ""):
+            library_names |= {alias.asname or alias.name: alias.name for alias in node.names}
+    return library_names
 
 
-def _unwatched(module: str) -> bool:
+def _is_unwatched(module: str) -> bool:
     return module.split(".")[0] in UNWATCHED
 
 
-def _of_libraries(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
+def _library_functions(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
     """The functions of unwatched libraries that a statement names."""
-    found, seen = set(), set()
+    functions, visited = set(), set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name) and node.id in unwatched:
-            found.add(unwatched[node.id])
-        elif isinstance(node, ast.Attribute) and node not in seen:  # the last of a chain comes first
+            functions.add(unwatched[node.id])
+        elif isinstance(node, ast.Attribute) and node not in visited:  # the whole of a chain comes before its parts
             chain: set[str] = set()
             root: ast.expr = node
             while isinstance(root, ast.Attribute):
                 chain.add(root.attr)
-                seen.add(root)
+                visited.add(root)
                 root = root.value
             if isinstance(root, ast.Name) and root.id in unwatched:
-                found |= chain
-    return found
+                functions |= chain
+    return functions
 
 
-def _names(statement: ast.AST) -> set[str]:
-    found = set()
+def _all_names(statement: ast.AST) -> set[str]:
+    names = set()
     for node in ast.walk(statement):
         if isinstance(node, ast.Name):
-            found.add(node.id)
+            names.add(node.id)
         elif isinstance(node, ast.Attribute):
-            found.add(node.attr)
+            names.add(node.attr)
         elif isinstance(node, ast.Import):
-            found |= {part for alias in node.names for part in alias.name.split(".")}
+            names |= {part for alias in node.names for part in alias.name.split(".")}
         elif isinstance(node, ast.ImportFrom):
-            found |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
-    return found
+            names |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
+    return names
 
 
-def _called(statement: ast.AST, own: set) -> set[str]:
+def _used_names(statement: ast.AST, own: set) -> set[str]:
     """Names of attributes and functions that are used, apart from the notebook's own and what belongs to `self`."""
     attributes = {
         node.attr

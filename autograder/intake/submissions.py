@@ -1,4 +1,4 @@
-"""Finds a student's submission, whatever its file is called and wherever it lies; no link is followed."""
+"""Finds a student's submission, whatever its name and wherever among the student's files it lies; no link is followed."""
 
 import base64
 import hashlib
@@ -15,8 +15,8 @@ from autograder.intake.guard import guarded, reason
 from autograder.intake.places import SECRET, Places, listed, places, plain, read, unit_folder
 from autograder.intake.timestamp import read_time
 
-MAX_EXTRA = 5_000_000  # of an extra file that travels
-LONGEST = 1000  # bytes of a secret that are read
+MAX_EXTRA = 5_000_000  # the most bytes of an extra file that travels with a notebook
+LONGEST = 1000  # the most bytes of a secret that are read
 
 
 @dataclass(frozen=True)
@@ -47,47 +47,47 @@ class Submission:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
-def _closed(error: BaseException, student: str, unit: str) -> Submission:
+def _unreadable(error: BaseException, student: str, unit: str) -> Submission:
     return Submission(student, unit, malformed=f"The folder handed in cannot be read ({reason(error)}).")
 
 
-@guarded(_closed)
+@guarded(_unreadable)
 def find(student: str, unit: str) -> Submission:
     """Finds one submission: wherever in the student's folder the most work on the unit lies, under whatever name."""
     home = settings.class_folder() / "submitted" / student
     folder = unit_folder(home, unit)
-    lying, reader = places(home, folder, unit), Reader(home, folder, unit)
-    chosen, notes = (None, []) if home.is_symlink() else choose(lying, reader)
+    student_places, reader = places(home, folder, unit), Reader(home, folder, unit)
+    chosen, notes = (None, []) if home.is_symlink() else choose(student_places, reader)
     if chosen is None:
-        return Submission(student, unit, missing=_missing(unit, [home, folder, reader.asked], lying))
+        return Submission(student, unit, missing=_missing_note(unit, [home, folder, reader.asked], student_places))
     beside = folder if chosen.file.is_relative_to(folder) else chosen.file.parent
-    files = [one for one in lying.near if one.is_relative_to(folder) or one.parent == beside]
-    extra, left_out = _extras(beside, [one for one in files if one.is_relative_to(beside)], reader.taken)
+    files = [file for file in student_places.near if file.is_relative_to(folder) or file.parent == beside]
+    extra, left_out = _extra_files(beside, [file for file in files if file.is_relative_to(beside)], reader.taken)
     aside = f"{listed(left_out)} lay beside the notebook and {'was' if len(left_out) == 1 else 'were'} left out."
-    unknown = _time(student, unit)[2]
+    unknown = _hand_in_time(student, unit)[2]
     notes = [*notes, *([aside] if left_out else []), *([unknown] if unknown else [])]
     return Submission(student, unit, chosen.data, malformed=chosen.fault, notes=tuple(notes), files=extra)
 
 
-def _missing(unit: str, asked: list[Path], lying: Places) -> str:
+def _missing_note(unit: str, asked: list[Path], student_places: Places) -> str:
     """Why there is no notebook, and what there is in its place."""
-    if linked := [one for one in asked if one.is_symlink()]:
-        what = "notebook" if linked[0] == asked[-1] else "folder"
-        return f"The {what} handed in is a symbolic link; links are not followed."
-    others = [*lying.placeholders, *lying.near]
-    aside = f" There is {'; '.join(map(_described, others[:3]))}." if others else ""
+    if linked := [path for path in asked if path.is_symlink()]:
+        missing_part = "notebook" if linked[0] == asked[-1] else "folder"
+        return f"The {missing_part} handed in is a symbolic link; links are not followed."
+    others = [*student_places.placeholders, *student_places.near]
+    aside = f" There is {'; '.join(map(_file_in_words, others[:3]))}." if others else ""
     more = f" And {len(others) - 3} other files." if len(others) > 3 else ""
     return f"No notebook {unit}.ipynb was handed in.{aside}{more}"
 
 
-def _described(file: Path) -> str:
+def _file_in_words(file: Path) -> str:
     what, advice = kind(read(file, READ)[0] or b"")
     return f"{plain(file.name)}, {what}: {advice}" if what else f"{plain(file.name)}, which is no notebook"
 
 
 def handed_in_at(student: str, unit: str) -> tuple[datetime | None, str]:
     """When a submission was handed in, as nbgrader's timestamp.txt says, and that file's text; None if it cannot be told."""
-    return _time(student, unit)[:2]
+    return _hand_in_time(student, unit)[:2]
 
 
 @guarded(lambda *_: "")
@@ -98,15 +98,15 @@ def secret_of(student: str, unit: str) -> str:
 
 
 @guarded(lambda *_: (None, "", ""))
-def _time(student: str, unit: str) -> tuple[datetime | None, str, str]:
+def _hand_in_time(student: str, unit: str) -> tuple[datetime | None, str, str]:
     return read_time(unit_folder(settings.class_folder() / "submitted" / student, unit) / "timestamp.txt")
 
 
-def _extras(folder: Path, files: list[Path], taken: set[Path]) -> tuple[dict, list[str]]:
+def _extra_files(folder: Path, files: list[Path], taken: set[Path]) -> tuple[dict, list[str]]:
     """The extra files that pyproject.toml lists, as base64, and the names of those that it does not.
 
     Args:
-        taken: what was looked at as a notebook; of that the choice is told.
+        taken: files that were looked at as notebooks; the sentences on the choice name them already.
     """
     patterns = settings.table().get("extra_files", [])
     travel, left_out = {}, []

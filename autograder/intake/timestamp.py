@@ -10,7 +10,7 @@ from nbgrader.utils import parse_utc
 
 from autograder.intake.guard import guarded
 
-LONGEST = 100  # bytes of a time
+LONGEST = 100  # the most bytes of a file that holds a time
 ZONE = re.compile(r"[\w+-]+(:\d\d)?(/[\w+-]+)*", re.ASCII)  # a path that led elsewhere would be opened as a zone
 UNREAD = "timestamp.txt does not say a time that can be read; when this was handed in counts as unknown."
 

@@ -65,7 +65,7 @@ class Answer:
 
     @property
     def state(self) -> str:
-        """What tells this from the same answer after somebody has changed it or its mark."""
+        """A digest that is another once somebody has changed this answer or its mark."""
         return digest(self.text, self.given, self.score, self.comment)
 
 
@@ -82,25 +82,25 @@ def key(student: str) -> str:
 def questions(unit: str) -> list[WrittenQuestion]:
     """The written questions of a unit, from the instructor's source."""
     cells = nbformat.read(settings.SOLUTIONS / unit / f"{unit}.ipynb", as_version=4).cells
-    found, asked = [], ""
+    written_questions, text_above = [], ""
     for cell in cells:
         marks = cell.metadata.get("nbgrader", {})
         if cell.cell_type == "markdown" and marks.get("grade") and marks.get("solution"):
-            found.append(_question(marks["grade_id"], asked, marks["points"]))
+            written_questions.append(_written_question(marks["grade_id"], text_above, marks["points"]))
         elif cell.cell_type == "markdown":
-            asked = cell.source
-    return found
+            text_above = cell.source
+    return written_questions
 
 
-def _question(cell: str, asked: str, most: float) -> WrittenQuestion:
-    scheme = "".join(_SCHEME.findall(asked))
+def _written_question(cell: str, text_above: str, most: float) -> WrittenQuestion:
+    scheme = "".join(_SCHEME.findall(text_above))
     criteria = tuple(
         Criterion(0.5 if points == "½" else float(points), title, " ".join(text.split()))
         for points, title, text in _CRITERION.findall(scheme)
     )
-    if sum(one.points for one in criteria) != most:  # a scheme of another form is shown as it stands
+    if sum(criterion.points for criterion in criteria) != most:  # a mark scheme of another form is shown as it stands
         criteria = (Criterion(float(most), "points", scheme),)
-    text = _SCHEME.sub("", asked)
+    text = _SCHEME.sub("", text_above)
     title = next(iter(re.findall(r"^## (.+)$", text, re.MULTILINE)), cell)
     return WrittenQuestion(cell, title, text, criteria, float(most))
 
@@ -111,37 +111,39 @@ def answers(unit: str, question: WrittenQuestion) -> list[Answer]:
     Raises:
         KitError: the gradebook cannot be used, or stays locked.
     """
-    given, gone = _kept(unit).get(question.cell, {}), left()
-    placeholder = _source(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", question.cell)[0]
+    kept_by_student, left_students = _kept_points(unit).get(question.cell, {}), left()
+    placeholder = _answer_cell(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", question.cell)[0]
 
     def read(gradebook):
-        found = {}
+        mark_of = {}
         for submission in gradebook.assignment_submissions(unit):
             for notebook in submission.notebooks:
-                grade = next((one for one in notebook.grades if one.name == question.cell), None)
-                said = {one.name: one.manual_comment for one in notebook.comments}
-                if grade is not None and submission.student_id not in gone:
-                    told = (grade.manual_score, bool(grade.needs_manual_grade), said.get(question.cell))
-                    found[submission.student_id] = told
-        return found
+                grade = next((candidate for candidate in notebook.grades if candidate.name == question.cell), None)
+                comments = {comment.name: comment.manual_comment for comment in notebook.comments}
+                if grade is not None and submission.student_id not in left_students:
+                    mark = (grade.manual_score, bool(grade.needs_manual_grade), comments.get(question.cell))
+                    mark_of[submission.student_id] = mark
+        return mark_of
 
     rows = []
     for student, (score, waiting, comment) in patiently(read).items():
-        text, attachments = _source(graded_file(student, unit), question.cell)
+        text, attachments = _answer_cell(graded_file(student, unit), question.cell)
         if text is not None:
-            kept = given.get(student, {"points": [], "text": ""})
-            same = kept["text"] == digest(text) and len(kept["points"]) == len(question.criteria)
-            points = tuple(kept["points"]) if same and score is not None and sum(kept["points"]) == score else ()
+            entry = kept_by_student.get(student, {"points": [], "text": ""})
+            is_same_text = entry["text"] == digest(text) and len(entry["points"]) == len(question.criteria)
+            points = (
+                tuple(entry["points"]) if is_same_text and score is not None and sum(entry["points"]) == score else ()
+            )
             untouched = not attachments and text.split() in ([], (placeholder or "").split())
             rows.append(Answer(student, text, attachments, points, score, comment or "", waiting, untouched))
-    return sorted(rows, key=lambda one: key(one.student))
+    return sorted(rows, key=lambda answer: key(answer.student))
 
 
 @guarded(lambda *_: (None, {}))
-def _source(file: Path, name: str) -> tuple[str | None, dict]:
+def _answer_cell(file: Path, name: str) -> tuple[str | None, dict]:
     """The text of a notebook's cell for an answer and the pictures in it; None where there is none."""
     cells = nbformat.read(file, as_version=4).cells
-    cell = next(one for one in cells if one.metadata.get("nbgrader", {}).get("grade_id") == name)
+    cell = next(candidate for candidate in cells if candidate.metadata.get("nbgrader", {}).get("grade_id") == name)
     return cell.source, cell.get("attachments", {})
 
 
@@ -163,22 +165,22 @@ def save(unit: str, question: WrittenQuestion, answer: Answer, given: list[float
         gradebook.db.commit()
 
     patiently(enter)
-    kept = _kept(unit)
-    kept.setdefault(question.cell, {})[answer.student] = {"points": given, "text": digest(answer.text)}
-    write_atomically(_file(unit), json.dumps(kept, ensure_ascii=False, indent=1, sort_keys=True))
+    all_kept = _kept_points(unit)
+    all_kept.setdefault(question.cell, {})[answer.student] = {"points": given, "text": digest(answer.text)}
+    write_atomically(_points_file(unit), json.dumps(all_kept, ensure_ascii=False, indent=1, sort_keys=True))
 
 
-def _file(unit: str) -> Path:
+def _points_file(unit: str) -> Path:
     return settings.class_folder() / "marking" / f"{unit}.json"
 
 
-def _kept(unit: str) -> dict[str, dict[str, dict]]:
+def _kept_points(unit: str) -> dict[str, dict[str, dict]]:
     """cell -> student -> the points by criterion, and a digest of the text that they were given to.
 
     Raises:
         KitError: the file is damaged.
     """
-    file = _file(unit)
+    file = _points_file(unit)
     try:
         return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     except ValueError:

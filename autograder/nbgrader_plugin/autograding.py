@@ -20,28 +20,32 @@ class AnyNotebook(NotebookExporter):
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[NotebookNode, Any]:
         from autograder.intake.notebook_file import parse
 
-        data, fault = _bytes(Path(filename), resources["nbgrader"])
+        data, fault = _submitted_bytes(Path(filename), resources["nbgrader"])
         notebook, fault, notes = (None, fault, []) if data is None else parse(data)
         if notebook is None:
             unit = resources["nbgrader"]["assignment"]
             notebook = nbformat.read(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", as_version=4)
             notebook.metadata["course"] = {"malformed": fault}
         elif Path(filename).is_relative_to(settings.class_folder() / "autograded"):
-            notebook = nbformat.read(filename, as_version=4)  # sanitized already: what was noted in it stays
+            # This notebook is sanitized already: the notes in its metadata stay.
+            notebook = nbformat.read(filename, as_version=4)
         else:
             notebook.metadata["course"] = {"notes": notes}
         return self.from_notebook_node(notebook, resources=resources, **kw)
 
 
-def _bytes(file: Path, where: dict) -> tuple[bytes | None, str]:
-    """What `grade` would read: of all that was handed in what holds most work; no link is followed, no pipe waited for."""
+def _submitted_bytes(file: Path, context: dict) -> tuple[bytes | None, str]:
+    """The bytes that `grade` would read: of the files handed in, those of the one that holds most work.
+
+    No link is followed, and no pipe is waited for.
+    """
     from autograder.intake.places import read
     from autograder.intake.submissions import find
 
     if not file.is_relative_to(settings.class_folder() / "submitted"):
         return read(file)
-    found = find(where["student"], where["assignment"])
-    return found.data, found.malformed or found.missing
+    submission = find(context["student"], context["assignment"])
+    return submission.data, submission.malformed or submission.missing
 
 
 class Repair(NbGraderPreprocessor):
@@ -51,24 +55,24 @@ class Repair(NbGraderPreprocessor):
         from autograder.intake.contents import Form, other
         from autograder.intake.marked_cells import released_cells, with_plain_cells
 
-        where, said = resources["nbgrader"], dict(nb.metadata.get("course", {}))
-        with gradebook_of(where["db_url"]) as gradebook:
-            released = released_cells(gradebook, where["notebook"], where["assignment"])
-        assignment = settings.ASSIGNMENTS / where["assignment"] / f"{where['notebook']}.ipynb"
+        context, noted = resources["nbgrader"], dict(nb.metadata.get("course", {}))
+        with gradebook_of(context["db_url"]) as gradebook:
+            released = released_cells(gradebook, context["notebook"], context["assignment"])
+        assignment = settings.ASSIGNMENTS / context["assignment"] / f"{context['notebook']}.ipynb"
         if assignment.exists():
             released = with_plain_cells(released, nbformat.read(assignment, as_version=4))
-        if sentence := other(nb, where["assignment"], Form(tuple(released))):
+        if sentence := other(nb, context["assignment"], Form(tuple(released))):
             return _as_handed_out(released, other=sentence), resources
         repaired = _repaired(nb, released)
-        repaired.metadata.course.update(said)
+        repaired.metadata.course.update(noted)
         return repaired, resources
 
 
 def _as_handed_out(released: list, **why: str) -> NotebookNode:
     """What stands for a notebook that is not graded: nothing but what was handed out, and why."""
-    made = _repaired(nbformat.v4.new_notebook(), released)
-    made.metadata.course = nbformat.from_dict(why)
-    return made
+    notebook = _repaired(nbformat.v4.new_notebook(), released)
+    notebook.metadata.course = nbformat.from_dict(why)
+    return notebook
 
 
 def _stumbled(error: BaseException, nb: NotebookNode, released: list) -> NotebookNode:
@@ -95,17 +99,17 @@ class Examine(NbGraderPreprocessor):
         from autograder.sandbox import levels
 
         torch.set_num_threads(1)
-        where, said = resources["nbgrader"], nb.metadata.get("course", {})
-        student, unit = where["student"], where["assignment"]
+        context, noted = resources["nbgrader"], nb.metadata.get("course", {})
+        student, unit = context["student"], context["assignment"]
         submission = find(student, unit)
         level = levels.choose(None, False)
-        assignment = settings.ASSIGNMENTS / unit / f"{where['notebook']}.ipynb"
+        assignment = settings.ASSIGNMENTS / unit / f"{context['notebook']}.ipynb"
         first = beginning(nbformat.read(assignment, as_version=4)) if assignment.exists() else []
-        told = task(submission, first, [], "cpu", level, False, True)
-        told["malformed"], told["other"] = said.get("malformed", ""), said.get("other", "")
-        told["notes"] = [*submission.notes, *said.get("notes", []), *said.get("repairs", [])]
-        outcome = examine_repaired(nb, told, level)
-        _keep(unit, outcome)
+        work = task(submission, first, [], "cpu", level, False, True)
+        work["malformed"], work["other"] = noted.get("malformed", ""), noted.get("other", "")
+        work["notes"] = [*submission.notes, *noted.get("notes", []), *noted.get("repairs", [])]
+        outcome = examine_repaired(nb, work, level)
+        _keep_outcome(unit, outcome)
         return nb, resources
 
 
@@ -116,9 +120,9 @@ class SaveMarks(SaveAutoGrades):
         from autograder.gradebook.store import grant
 
         self._by_hand = nb.metadata.get("course", {}).get("by_hand", [])
-        saved, where = super().preprocess(nb, resources), resources["nbgrader"]
-        with gradebook_of(where["db_url"]) as gradebook:
-            grant(gradebook, where["assignment"], where["student"])
+        saved, context = super().preprocess(nb, resources), resources["nbgrader"]
+        with gradebook_of(context["db_url"]) as gradebook:
+            grant(gradebook, context["assignment"], context["student"])
             gradebook.db.commit()
         return saved
 
@@ -127,13 +131,13 @@ class SaveMarks(SaveAutoGrades):
 
         super()._add_score(cell, resources)
         if is_test_of(cell) in self._by_hand:
-            found = (cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id)
-            grade = self.gradebook.find_grade(*found)
+            cell_key = (cell.metadata.nbgrader.grade_id, self.notebook_id, self.assignment_id, self.student_id)
+            grade = self.gradebook.find_grade(*cell_key)
             grade.auto_score, grade.needs_manual_grade = None, True
             self.gradebook.db.commit()
 
 
-def _keep(unit: str, outcome: Outcome) -> None:
+def _keep_outcome(unit: str, outcome: Outcome) -> None:
     """Notes the outcome where `report` and `feedback` look for it; nbgrader itself enters it into the gradebook."""
     from autograder.gradebook.store import save_results
     from autograder.grading.fingerprint import fingerprint

@@ -23,19 +23,19 @@ class Collect(ExchangeCollect):
     handed in before moves to the class's folder `earlier`.
     """
 
-    src_records: list[dict]  # which nbgrader's `init_src` finds
+    src_records: list[dict]  # set by nbgrader's `init_src`
 
     def init_src(self):
-        self._students, self._told = set(roster()), set()
+        self._students, self._warned_of = set(roster()), set()
         super().init_src()
 
     def _sort_by_timestamp(self, records):
         """The records of one student, the newest first; those that can be collected come before the others."""
         newest = super()._sort_by_timestamp(records)
-        return [one for one in newest if not self._fault(one)] or newest
+        return [record for record in newest if not self._fault(record)] or newest
 
     def _fault(self, record: dict) -> str:
-        """Why something in the exchange is not collected, told once; "" if it is."""
+        """Why something in the exchange is not collected, logged once; "" if it is collected."""
         folder, student = Path(self.inbound_path) / record["filename"], record["username"]
         owner = _owner(folder)
         fault = "is a link" if folder.is_symlink() else "" if is_usable(student) else "names nobody"
@@ -43,19 +43,19 @@ class Collect(ExchangeCollect):
             fault = f"is larger than {self.coursedir.max_dir_size} kB"
         if not fault and self.check_owner and owner != student and owner in self._students:
             fault = f"was laid there by {owner}"
-        if fault and folder not in self._told:
-            self._told.add(folder)
+        if fault and folder not in self._warned_of:
+            self._warned_of.add(folder)
             self.log.warning("%s %s, and was left out.", plain(folder.name), fault)
         return fault
 
     def copy_files(self):
-        self.src_records = [one for one in self.src_records if not self._fault(one)]
+        self.src_records = [record for record in self.src_records if not self._fault(record)]
         for record in self.src_records:
-            there = Path(self._submitted(record["username"]))
-            before = self.coursedir.get_existing_timestamp(there) if there.is_dir() else None
+            folder = Path(self._submitted(record["username"]))
+            before = self.coursedir.get_existing_timestamp(folder) if folder.is_dir() else None
             newer = self.update and (before is None or record["timestamp"] > before)
-            if there.is_dir() and (newer or (self.before_duedate and before != record["timestamp"])):
-                put_aside(record["username"], self.coursedir.assignment_id, there)
+            if folder.is_dir() and (newer or (self.before_duedate and before != record["timestamp"])):
+                put_aside(record["username"], self.coursedir.assignment_id, folder)
         super().copy_files()
 
     def _submitted(self, student: str) -> str:

@@ -22,10 +22,10 @@ def check(student_object: object) -> float:
     """
     exercises: dict[str | None, Exercise] = {exercise.name: exercise for unit in units().values() for exercise in unit}
     exercise = exercises[exercise_name(student_object, exercises, sys._getframe(1).f_globals)]
-    seed, where = submission_seed(exercise.unit, Path.cwd().parent.name), device()
-    result = examine(_hidden(freeze(exercise, seed, grading=True, mistakes=False)), student_object, where)
+    seed, on_device = submission_seed(exercise.unit, Path.cwd().parent.name), device()
+    result = examine(_hidden(freeze(exercise, seed, grading=True, mistakes=False)), student_object, on_device)
     if not result.passed:
-        result = examine(_hidden(freeze(exercise, seed, grading=True)), student_object, where)
+        result = examine(_hidden(freeze(exercise, seed, grading=True)), student_object, on_device)
     print(result.message)
     return float(result.points)
 

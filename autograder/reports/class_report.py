@@ -27,7 +27,8 @@ from autograder.reports.similarity import PUBLISHED, AlikePair, similar_pairs
 from autograder.reports.topics import NOTHING_TO_COUNT, UNFINISHED, topics
 from autograder.sandbox.levels import MEANING
 
-MOST_PAIRS = 50  # that are listed
+# How many pairs of similar submissions are listed at most.
+MOST_PAIRS = 50
 
 
 def write_report(unit: str, pseudonyms: bool = False, section: str | None = None) -> Path:
@@ -42,36 +43,39 @@ def write_report(unit: str, pseudonyms: bool = False, section: str | None = None
         KitError: the unit is not graded yet, the class has no such section, or the gradebook cannot be used.
     """
     records, only = load_results(unit), find_section(section) if section else None
-    if not any(only is None or one["student"] in only.students for one in records):
-        where = f"section {only.name}" if only else "the class"
-        raise settings.KitError(f"{unit}: nobody who is graded is in {where}.")
+    if not any(only is None or record["student"] in only.students for record in records):
+        group = f"section {only.name}" if only else "the class"
+        raise settings.KitError(f"{unit}: nobody who is graded is in {group}.")
     name = unit + (only.suffix if only else "") + (SUFFIX if pseudonyms else "")
     page = settings.class_folder() / "report" / f"{name}.html"
-    found = summary(unit, records, pseudonyms, only)
-    for topic in found["topics"]:
+    contents = summary(unit, records, pseudonyms, only)
+    for topic in contents["topics"]:
         topic["link"] = reteaching.link(topic["reread"], page)
         topic["notebook"] = reteaching.notebook(topic["reread"])
-    write_atomically(page.with_suffix(".csv"), _as_csv(found))
-    return write_atomically(page, render("report.html", **found, table=f"{name}.csv", sorting=script("sorting.js")))
+    write_atomically(page.with_suffix(".csv"), _as_csv(contents))
+    return write_atomically(page, render("report.html", **contents, table=f"{name}.csv", sorting=script("sorting.js")))
 
 
-def _as_csv(found: dict) -> str:
+def _as_csv(contents: dict) -> str:
     """The table of students for a spreadsheet; a stretch, which has no points, is ✓ or empty."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
-    columns = [*(["full_name"] if found["named"] else []), *(["section"] if found["sections"] else [])]
-    heads = ["name" if one == "full_name" else one for one in columns]
-    exercises = [one["name"] for one in found["exercises"]]
+    buffer = io.StringIO(newline="")
+    table = csv.writer(buffer, lineterminator="\n")
+    columns = [*(["full_name"] if contents["named"] else []), *(["section"] if contents["sections"] else [])]
+    heads = ["name" if column == "full_name" else column for column in columns]
+    exercises = [exercise["name"] for exercise in contents["exercises"]]
     table.writerow(["student", *heads, "total", "of", "automatic", "late", "open", *exercises, "notes"])
-    for one in found["students"]:
-        points = [_points(one["by_exercise"][exercise]) for exercise in exercises]
-        about = [cell(one[column]) for column in ("name", *columns)]
-        total = [f"{number:g}" for number in (one["total"], one["of"], one["points"], one["penalty"], one["open"])]
-        table.writerow([*about, *total, *points, " ".join(one["states"])])
-    return out.getvalue()
+    for student in contents["students"]:
+        points = [_points_cell(student["by_exercise"][exercise]) for exercise in exercises]
+        identity = [cell(student[column]) for column in ("name", *columns)]
+        total = [
+            f"{number:g}"
+            for number in (student["total"], student["of"], student["points"], student["penalty"], student["open"])
+        ]
+        table.writerow([*identity, *total, *points, " ".join(student["states"])])
+    return buffer.getvalue()
 
 
-def _points(record: Record) -> float | str:
+def _points_cell(record: Record) -> float | str:
     if not record:
         return ""
     return record["points"] if record["max_points"] else "" if record["problem"] else "✓"
@@ -84,172 +88,189 @@ def summary(unit: str, records: list[Record], pseudonyms: bool = False, only: Se
         only: the section that it is about; without it, all of the class. Code is compared with that of the whole class.
     """
     everyone = list(dict.fromkeys(record["student"] for record in records))
-    records = [one for one in records if only is None or one["student"] in only.students]
-    known = list(dict.fromkeys(record["student"] for record in records))
-    called = {name: pseudonym(name) if pseudonyms else name for name in known}
-    pairs = [one for one in similar_pairs(unit, everyone) if {one.one, one.other} <= {*known, PUBLISHED}]
-    outcomes = {student: one for student, one in load_outcomes(unit).items() if student in called}
+    records = [record for record in records if only is None or record["student"] in only.students]
+    shown_students = list(dict.fromkeys(record["student"] for record in records))
+    display_names = {name: pseudonym(name) if pseudonyms else name for name in shown_students}
+    pairs = [pair for pair in similar_pairs(unit, everyone) if {pair.one, pair.other} <= {*shown_students, PUBLISHED}]
+    outcomes = {student: outcome for student, outcome in load_outcomes(unit).items() if student in display_names}
     if pseudonyms:
-        records = [{**one, **_nameless(one, called[one["student"]])} for one in records]
-        records.sort(key=lambda one: one["student"])  # the order of the names would tell them
+        records = [{**record, **_without_names(record, display_names[record["student"]])} for record in records]
+        # The order of the real names would give them away.
+        records.sort(key=lambda record: record["student"])
     exercises = list(dict.fromkeys(record["exercise"] for record in records))
     by_student: dict[str, list[Record]] = defaultdict(list)
-    for one in records:
-        by_student[one["student"]].append(one)
-    students = _students(unit, by_student, called, pseudonyms)
-    counted = [one for one in records if one["state"] not in NOTHING_TO_COUNT]
-    names = {one["student"] for one in counted}
-    graded = [one for one in students if one["name"] in names]
-    points = {one["name"]: one["points"] for one in graded}
-    copies = _copies(pairs, called)
+    for record in records:
+        by_student[record["student"]].append(record)
+    students = _student_rows(unit, by_student, display_names, pseudonyms)
+    counted = [record for record in records if record["state"] not in NOTHING_TO_COUNT]
+    counted_names = {record["student"] for record in counted}
+    graded = [row for row in students if row["name"] in counted_names]
+    points = {row["name"]: row["points"] for row in graded}
+    copies = _copied_rows(pairs, display_names)
     return {
         "unit": unit,
         "section": only.name if only else "",
-        "exercises": [_exercise(name, counted, graded, outcomes) for name in exercises],
+        "exercises": [_exercise_row(name, counted, graded, outcomes) for name in exercises],
         "students": students,
-        "sections": len({one["section"] for one in students}) > 1,
-        "named": any(one["full_name"] for one in students),
-        "late": any(one["penalty"] for one in students),
-        "open": any(one["open"] for one in students),
+        "sections": len({row["section"] for row in students}) > 1,
+        "named": any(row["full_name"] for row in students),
+        "late": any(row["penalty"] for row in students),
+        "open": any(row["open"] for row in students),
         "counted": len(graded),
-        "missing": sum(one["states"] == [MISSING] for one in students),
+        "missing": sum(row["states"] == [MISSING] for row in students),
         "scores": histogram(list(points.values()), students[0]["max_points"] if students else 0),
         "states": Counter(record["state"] for record in records).most_common(),
-        "levels": {level: MEANING[level] for level in sorted({one["sandbox"] for one in records} - {""})},
-        "by_hand": [(one["student"], one["exercise"]) for one in records if one["state"] == UNJUDGED],
+        "levels": {level: MEANING[level] for level in sorted({record["sandbox"] for record in records} - {""})},
+        "by_hand": [(record["student"], record["exercise"]) for record in records if record["state"] == UNJUDGED],
         "totals": Spread.of(list(points.values())),
         "of": students[0]["max_points"] if students else 0,
         "topics": topics(unit, counted, quarters(points), not pseudonyms),
-        "unfinished": _unfinished(counted, exercises),
+        "unfinished": _unfinished_rows(counted, exercises),
         "quarters": QUARTERS,
         "silent": _silent_checks(counted, exercises),
         "pairs": copies[:MOST_PAIRS],
         "more_pairs": max(0, len(copies) - MOST_PAIRS),
-        "published": _published(pairs, called),
+        "published": _published_rows(pairs, display_names),
     }
 
 
-def _published(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
+def _published_rows(pairs: list[AlikePair], display_names: dict[str, str]) -> list[dict]:
     """Who has most of the published solution, those first who have all of it."""
     rows = [
-        {"name": called[pair.one], "share": pair.share, "identical": pair.identical}
+        {"name": display_names[pair.one], "share": pair.share, "identical": pair.identical}
         for pair in pairs
         if pair.other == PUBLISHED
     ]
-    return sorted(rows, key=lambda one: (not one["identical"], -one["share"], one["name"]))
+    return sorted(rows, key=lambda row: (not row["identical"], -row["share"], row["name"]))
 
 
-def _copies(pairs: list[AlikePair], called: dict[str, str]) -> list[dict]:
-    """Who handed in the same or nearly the same, those together whose code is identical."""
+def _copied_rows(pairs: list[AlikePair], display_names: dict[str, str]) -> list[dict]:
+    """Rows of students who handed in the same or nearly the same code; those whose code is identical share a row."""
     groups: dict[str, dict[str, None]] = {}
     for pair in pairs:
         if pair.identical and pair.other != PUBLISHED:
-            one = groups.setdefault(pair.one, {pair.one: None})
-            groups[pair.other] = one
-            one[pair.other] = None
+            group = groups.setdefault(pair.one, {pair.one: None})
+            groups[pair.other] = group
+            group[pair.other] = None
     rows = []
     for pair in pairs:
         names = list(groups.get(pair.one, ())) if pair.identical else [pair.one, pair.other]
         if pair.other != PUBLISHED and [pair.one, pair.other] == names[:2]:
-            row = {"names": sorted(called[name] for name in names), "identical": pair.identical}
+            row = {"names": sorted(display_names[name] for name in names), "identical": pair.identical}
             rows.append({**row, "share": pair.share, "count": pair.fingerprints})
     return sorted(rows, key=lambda row: (not row["identical"], -row["share"], -row["count"], row["names"]))
 
 
-def _nameless(record: Record, name: str) -> dict:
-    """What is left of a record: repairs and messages name files and quote code, and both may name students."""
+def _without_names(record: Record, name: str) -> dict:
+    """What a record says without names: its repairs name files and its message quotes code, and both may name students."""
     count = len(record["repairs"])
-    said = (record["misconception"] or record["problem"] or "right").replace("_", " ")
-    return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": said}
+    verdict = (record["misconception"] or record["problem"] or "right").replace("_", " ")
+    return {"student": name, "repairs": [f"repairs: {count}"] if count else [], "message": verdict}
 
 
-def _students(unit: str, rows: dict[str, list[Record]], called: dict[str, str], pseudonyms: bool) -> list[dict]:
+def _student_rows(
+    unit: str, by_student: dict[str, list[Record]], display_names: dict[str, str], pseudonyms: bool
+) -> list[dict]:
     """The students' lines: what was graded, what the gradebook holds, and, without pseudonyms, name and section."""
-    where = {} if pseudonyms else sections()  # a small section would tell who is who
-    full = {} if pseudonyms else {one.id: one.name for one in class_list()}
-    held = _held(unit, called)
+    # A small section would give away who is who.
+    section_of = {} if pseudonyms else sections()
+    full_names = {} if pseudonyms else {student.id: student.name for student in class_list()}
+    entries = _gradebook_entries(unit, display_names)
     return [
         {
-            **_student(name, row),
-            "full_name": full.get(name, ""),
-            "section": where.get(name, ""),
-            **_in_gradebook(row, held[name]),
+            **_student_row(name, records),
+            "full_name": full_names.get(name, ""),
+            "section": section_of.get(name, ""),
+            **_gradebook_points(records, entries[name]),
         }
-        for name, row in rows.items()
+        for name, records in by_student.items()
     ]
 
 
-def _student(name: str, row: list[Record]) -> dict:
+def _student_row(name: str, records: list[Record]) -> dict:
     return {
         "name": name,
-        "row": row,
-        "by_exercise": defaultdict(dict, {one["exercise"]: one for one in row}),
-        "points": sum(record["points"] for record in row),
-        "max_points": sum(record["max_points"] for record in row),
-        "states": sorted({record["state"] for record in row} - {GRADED}),
-        "why": row[0]["message"].partition(" · ")[2] if row[0]["state"] in NOTHING_TO_COUNT else "",
-        "repairs": row[0]["repairs"],
+        "row": records,
+        "by_exercise": defaultdict(dict, {record["exercise"]: record for record in records}),
+        "points": sum(record["points"] for record in records),
+        "max_points": sum(record["max_points"] for record in records),
+        "states": sorted({record["state"] for record in records} - {GRADED}),
+        "why": records[0]["message"].partition(" · ")[2] if records[0]["state"] in NOTHING_TO_COUNT else "",
+        "repairs": records[0]["repairs"],
         "mistakes": [
-            f"{one['exercise']}: {(one['misconception'] or one['problem']).replace('_', ' ')}"
-            for one in row
-            if one["problem"] and one["state"] not in NOTHING_TO_COUNT
+            f"{record['exercise']}: {(record['misconception'] or record['problem']).replace('_', ' ')}"
+            for record in records
+            if record["problem"] and record["state"] not in NOTHING_TO_COUNT
         ],
     }
 
 
-def _held(unit: str, called: dict[str, str]) -> dict[str, tuple[Total | None, float]]:
+def _gradebook_entries(unit: str, display_names: dict[str, str]) -> dict[str, tuple[Total | None, float]]:
     """What the gradebook holds of each student, by the name in the report, and what lateness cost."""
-    found, late = totals().get(unit, {}), lateness(unit)
+    unit_totals, late = totals().get(unit, {}), lateness(unit)
     return {
-        name: (found.get(student), late[student].penalty if student in late else 0.0)
-        for student, name in called.items()
+        name: (unit_totals.get(student), late[student].penalty if student in late else 0.0)
+        for student, name in display_names.items()
     }
 
 
-def _in_gradebook(row: list[Record], held: tuple[Total | None, float]) -> dict:
-    """Points after a late penalty, by hand and by machine; of how many that are graded so far; how many are open."""
-    found, penalty = held
-    if not found:
-        found = Total(sum(one["points"] for one in row), sum(one["max_points"] for one in row), 0.0)
-    return {"total": found.points, "of": found.most - found.open, "open": found.open, "penalty": penalty}
+def _gradebook_points(records: list[Record], entry: tuple[Total | None, float]) -> dict:
+    """A student's points by hand and by machine after the late penalty, out of those graded so far, and those still open."""
+    total, penalty = entry
+    if not total:
+        total = Total(sum(record["points"] for record in records), sum(record["max_points"] for record in records), 0.0)
+    return {"total": total.points, "of": total.most - total.open, "open": total.open, "penalty": penalty}
 
 
-def _exercise(name: str, records: list[Record], students: list[dict], outcomes: Mapping[str, Outcome]) -> dict:
-    """Difficulty (share of the points earned; for a stretch, of those right), discrimination, and how long it took to run."""
-    own = [one for one in records if one["exercise"] == name]
-    right, most = {one["student"]: float(one["problem"] is None) for one in own}, sum(one["max_points"] for one in own)
-    scores = {one["student"]: one["points"] for one in own} if most else right
-    rest = {one["name"]: one["points"] - (scores.get(one["name"], 0) if most else 0) for one in students}
-    times = [one["times"][name] for one in outcomes.values() if name in one.get("times", {})]
+def _exercise_row(name: str, records: list[Record], students: list[dict], outcomes: Mapping[str, Outcome]) -> dict:
+    """An exercise's difficulty (share of the points earned; for a stretch, of those right), discrimination and run times."""
+    exercise_records = [record for record in records if record["exercise"] == name]
+    right, most = (
+        {record["student"]: float(record["problem"] is None) for record in exercise_records},
+        sum(record["max_points"] for record in exercise_records),
+    )
+    scores = {record["student"]: record["points"] for record in exercise_records} if most else right
+    rest = {
+        student["name"]: student["points"] - (scores.get(student["name"], 0) if most else 0) for student in students
+    }
+    times = [outcome["times"][name] for outcome in outcomes.values() if name in outcome.get("times", {})]
     return {
         "name": name,
-        "share": sum(scores.values()) / (most or len(own) or 1),
+        "share": sum(scores.values()) / (most or len(exercise_records) or 1),
         "right": int(sum(right.values())),
-        "students": len(own),
-        "stretch": bool(own) and not most,
+        "students": len(exercise_records),
+        "stretch": bool(exercise_records) and not most,
         "discrimination": discrimination(scores, rest),
         "median_seconds": median(times) if times else None,
         "longest_seconds": max(times, default=None),
     }
 
 
-def _unfinished(records: list[Record], exercises: list[str]) -> list[dict]:
+def _unfinished_rows(records: list[Record], exercises: list[str]) -> list[dict]:
     """The exercises that students left as they were handed out, with how many."""
-    left = Counter(one["exercise"] for one in records if one["problem"] == UNFINISHED)
-    return [{"exercise": name, "students": left[name]} for name in exercises if left[name]]
+    counts = Counter(record["exercise"] for record in records if record["problem"] == UNFINISHED)
+    return [{"exercise": name, "students": counts[name]} for name in exercises if counts[name]]
 
 
 def _silent_checks(records: list[Record], exercises: list[str]) -> list[dict]:
     """The checks that nobody failed who attempted the exercise: too easy, or no longer needed."""
-    found = []
+    silent = []
     for name in exercises:
         tried = [
-            one
-            for one in records
-            if one["exercise"] == name and one["state"] == GRADED and one["problem"] != "unfinished"
+            record
+            for record in records
+            if record["exercise"] == name and record["state"] == GRADED and record["problem"] != "unfinished"
         ]
-        failed = {check for one in tried for check in one["failed"]}
-        every = dict.fromkeys(case.property for case in draw(catalogue.find_exercise(name), VISIBLE_SEED, grading=True))
+        failed = {check for record in tried for check in record["failed"]}
+        all_checks = dict.fromkeys(
+            case.property for case in draw(catalogue.find_exercise(name), VISIBLE_SEED, grading=True)
+        )
         if len(tried) >= ENOUGH:
-            found.append({"exercise": name, "checks": [one for one in every if one not in failed], "of": len(every)})
-    return found
+            silent.append(
+                {
+                    "exercise": name,
+                    "checks": [check for check in all_checks if check not in failed],
+                    "of": len(all_checks),
+                }
+            )
+    return silent

@@ -21,7 +21,8 @@ from autograder.reports.returning import Returning, returning
 from autograder.reports.safe_cells import cell
 from autograder.reports.standing import LAST, InCourse, in_course
 
-MOST = 25  # misconceptions that are listed
+# How many misconceptions are listed at most.
+MOST = 25
 
 
 def write_course_report(pseudonyms: bool = False, section: str | None = None) -> Path:
@@ -38,27 +39,27 @@ def write_course_report(pseudonyms: bool = False, section: str | None = None) ->
     only = find_section(section) if section else None
     results = {unit: records for unit in settings.units() if (records := _records(unit, only))}
     if not results:
-        where = f"of section {only.name}" if only else "of the class"
-        raise settings.KitError(f"nobody {where} is graded yet: run `python -m autograder grade UNIT`.")
+        group = f"of section {only.name}" if only else "of the class"
+        raise settings.KitError(f"nobody {group} is graded yet: run `python -m autograder grade UNIT`.")
     kind = SUFFIX if pseudonyms else ""
     page = settings.class_folder() / "report" / f"course{only.suffix if only else ''}{kind}.html"
-    found = course(results, {one.id: one for one in students()}, pseudonyms)
-    for unit in found["units"]:
-        own = f"{unit['name']}{kind}.html"
-        unit["page"] = own if (page.parent / own).exists() else ""
-    for one in found["returning"]:
-        one["link"] = reteaching.link(one["reread"], page)
-        one["notebook"] = reteaching.notebook(one["reread"])
+    contents = course(results, {student.id: student for student in students()}, pseudonyms)
+    for unit in contents["units"]:
+        unit_page = f"{unit['name']}{kind}.html"
+        unit["page"] = unit_page if (page.parent / unit_page).exists() else ""
+    for misconception in contents["returning"]:
+        misconception["link"] = reteaching.link(misconception["reread"], page)
+        misconception["notebook"] = reteaching.notebook(misconception["reread"])
     table = page.with_suffix(".csv")
-    write_atomically(table, _as_csv(found, pseudonyms))
-    shown = render("course.html", **found, section=only and only.name, table=table.name, sorting=script("sorting.js"))
-    return write_atomically(page, shown)
+    write_atomically(table, _as_csv(contents, pseudonyms))
+    html = render("course.html", **contents, section=only and only.name, table=table.name, sorting=script("sorting.js"))
+    return write_atomically(page, html)
 
 
 def _records(unit: str, only: Section | None) -> list[Record]:
     if not results_file(unit).exists():
         return []
-    return [one for one in load_results(unit) if only is None or one["student"] in only.students]
+    return [record for record in load_results(unit) if only is None or record["student"] in only.students]
 
 
 def course(results: Mapping[str, list[Record]], about: Mapping[str, Student], pseudonyms: bool = False) -> dict:
@@ -69,84 +70,85 @@ def course(results: Mapping[str, list[Record]], about: Mapping[str, Student], ps
         about: the class's list of students by id; those who are not in it have their id alone.
     """
     lines, medians = in_course(results, totals())
-    called = {line.student: pseudonym(line.student) if pseudonyms else line.student for line in lines}
+    display_names = {line.student: pseudonym(line.student) if pseudonyms else line.student for line in lines}
     if pseudonyms:
-        lines.sort(key=lambda line: called[line.student])  # the order of the names would tell them
-    shown = [_line(line, called, {} if pseudonyms else about) for line in lines]
+        # The order of the real names would give them away.
+        lines.sort(key=lambda line: display_names[line.student])
+    rows = [_student_row(line, display_names, {} if pseudonyms else about) for line in lines]
     last = list(results)[-LAST:]
-    back, more = returning(results, MOST)
+    misconceptions, more = returning(results, MOST)
     return {
-        "students": shown,
-        "sections": len({one["section"] for one in shown}) > 1,
-        "units": [_unit(unit, lines) for unit in results],
+        "students": rows,
+        "sections": len({row["section"] for row in rows}) > 1,
+        "units": [_unit_row(unit, lines) for unit in results],
         "medians": medians,
         "last": last,
         "risk": sorted(
-            (one for line, one in zip(lines, shown) if line.at_risk(len(last))),
-            key=lambda one: (-len(one["missing"]) - len(one["below"]), one["share"]),
+            (row for line, row in zip(lines, rows) if line.at_risk(len(last))),
+            key=lambda row: (-len(row["missing"]) - len(row["below"]), row["share"]),
         ),
-        "absent": [one for line, one in zip(lines, shown) if line.absent],
-        "returning": [_returning(one, called) for one in back],
+        "absent": [row for line, row in zip(lines, rows) if line.absent],
+        "returning": [_misconception_row(misconception, display_names) for misconception in misconceptions],
         "more_returning": more,
-        "open": any(own.open for line in lines for own in line.units.values()),
+        "open": any(result.open for line in lines for result in line.units.values()),
     }
 
 
-def _line(line: InCourse, called: Mapping[str, str], about: Mapping[str, Student]) -> dict:
-    who = about.get(line.student, Student(line.student))
+def _student_row(line: InCourse, display_names: Mapping[str, str], about: Mapping[str, Student]) -> dict:
+    student = about.get(line.student, Student(line.student))
     return {
-        "name": called[line.student],
-        "full_name": who.name,
-        "section": who.section,
+        "name": display_names[line.student],
+        "full_name": student.name,
+        "section": student.section,
         "units": line.units,
         "points": line.points,
         "of": line.of,
         "share": line.points / line.of if line.of else 0.0,
         "missing": line.missing,
         "below": line.below,
-        "never": [unit for unit, own in line.units.items() if own.state == MISSING],
+        "never": [unit for unit, result in line.units.items() if result.state == MISSING],
     }
 
 
-def _unit(unit: str, lines: list[InCourse]) -> dict:
+def _unit_row(unit: str, lines: list[InCourse]) -> dict:
     """How a unit went: of those who handed in, mean, median and spread."""
-    own = [line.units[unit] for line in lines if unit in line.units]
-    there = [one for one in own if one.state != MISSING]
+    results = [line.units[unit] for line in lines if unit in line.units]
+    handed_in = [result for result in results if result.state != MISSING]
     return {
         "name": unit,
         "number": unit[:2],
-        "students": len(own),
-        "there": len(there),
-        "of": max((one.of for one in own), default=0),
-        "spread": Spread.of([one.points for one in there]),
-        "share": sum(one.share for one in there) / len(there) if there else 0.0,
+        "students": len(results),
+        "there": len(handed_in),
+        "of": max((result.of for result in results), default=0),
+        "spread": Spread.of([result.points for result in handed_in]),
+        "share": sum(result.share for result in handed_in) / len(handed_in) if handed_in else 0.0,
     }
 
 
-def _returning(one: Returning, called: Mapping[str, str]) -> dict:
+def _misconception_row(misconception: Returning, display_names: Mapping[str, str]) -> dict:
     return {
-        "name": one.name,
-        "names": [name for name in one.names if name != one.name],
-        "sentence": one.sentence,
-        "reread": one.reread,
-        "students": one.students,
-        "again": sorted(called[student] for student in one.again),
-        "units": one.units,
+        "name": misconception.name,
+        "names": [name for name in misconception.names if name != misconception.name],
+        "sentence": misconception.sentence,
+        "reread": misconception.reread,
+        "students": misconception.students,
+        "again": sorted(display_names[student] for student in misconception.again),
+        "units": misconception.units,
     }
 
 
-def _as_csv(found: dict, pseudonyms: bool) -> str:
+def _as_csv(contents: dict, pseudonyms: bool) -> str:
     """The table of students for a spreadsheet."""
-    out = io.StringIO(newline="")
-    table = csv.writer(out, lineterminator="\n")
-    units = [unit["name"] for unit in found["units"]]
-    more = [] if pseudonyms else ["name", "section"]
-    table.writerow(["student", *more, *units, "total", "of", "missing", "at risk"])
-    at_risk = {one["name"] for one in found["risk"]}
-    for one in found["students"]:
-        own = [f"{one['units'][unit].points:g}" if unit in one["units"] else "" for unit in units]
-        about = [] if pseudonyms else [cell(one["full_name"]), cell(one["section"])]
-        missing = " ".join(unit[:2] for unit in one["never"])
-        last = [f"{one['points']:g}", f"{one['of']:g}", missing, "yes" if one["name"] in at_risk else ""]
-        table.writerow([cell(one["name"]), *about, *own, *last])
-    return out.getvalue()
+    buffer = io.StringIO(newline="")
+    table = csv.writer(buffer, lineterminator="\n")
+    units = [unit["name"] for unit in contents["units"]]
+    columns = [] if pseudonyms else ["name", "section"]
+    table.writerow(["student", *columns, *units, "total", "of", "missing", "at risk"])
+    at_risk = {row["name"] for row in contents["risk"]}
+    for row in contents["students"]:
+        unit_points = [f"{row['units'][unit].points:g}" if unit in row["units"] else "" for unit in units]
+        identity = [] if pseudonyms else [cell(row["full_name"]), cell(row["section"])]
+        missing = " ".join(unit[:2] for unit in row["never"])
+        last = [f"{row['points']:g}", f"{row['of']:g}", missing, "yes" if row["name"] in at_risk else ""]
+        table.writerow([cell(row["name"]), *identity, *unit_points, *last])
+    return buffer.getvalue()

@@ -50,8 +50,8 @@ def as_table(unit: str, section: str | None = None) -> Exported:
         KitError: the gradebook cannot be used, holds nothing of the unit, or the class has no such section.
     """
     only = find_section(section) if section else None
-    found, known = _graded(unit, only), {one.id: one for one in students()}
-    names = list(dict.fromkeys(name for one in found.values() for name in one.cells))
+    marks_by_student, class_students = _graded_marks(unit, only), {student.id: student for student in students()}
+    names = list(dict.fromkeys(name for student_marks in marks_by_student.values() for name in student_marks.cells))
     head = [
         "student",
         "name",
@@ -62,13 +62,21 @@ def as_table(unit: str, section: str | None = None) -> Exported:
         PENDING,
     ]
     table = [head]
-    for student, one in found.items():
-        about = known.get(student, Student(student))
-        points = [_number(one.cells.get(name)) for name in names]
-        last = [_number(one.penalty), _number(one.total), " ".join(one.pending)]
-        table.append([cell(student), cell(about.name), cell(about.section), *points, *last])
-    file = _written(f"{unit}{only.suffix if only else ''}.csv", table, marked=True)
-    return Exported(file, len(found), [student for student, one in found.items() if one.pending])
+    for student, student_marks in marks_by_student.items():
+        class_student = class_students.get(student, Student(student))
+        points = [_number_text(student_marks.cells.get(name)) for name in names]
+        totals = [
+            _number_text(student_marks.penalty),
+            _number_text(student_marks.total),
+            " ".join(student_marks.pending),
+        ]
+        table.append([cell(student), cell(class_student.name), cell(class_student.section), *points, *totals])
+    file = _write_table(f"{unit}{only.suffix if only else ''}.csv", table, marked=True)
+    return Exported(
+        file,
+        len(marks_by_student),
+        [student for student, student_marks in marks_by_student.items() if student_marks.pending],
+    )
 
 
 def into(unit: str, theirs: Path, section: str | None = None) -> Exported:
@@ -80,45 +88,53 @@ def into(unit: str, theirs: Path, section: str | None = None) -> Exported:
         KitError: the file is no such table, the gradebook cannot be used, holds nothing of the unit, or there is no such section.
     """
     only = find_section(section) if section else None
-    found = _graded(unit, only)
-    whose = Whose(students() or map(Student, found))
-    head, *given = lines(theirs) or [[]]
-    column = _column(unit, head)
+    marks_by_student = _graded_marks(unit, only)
+    finder = Whose(students() or map(Student, marks_by_student))
+    head, *rows = lines(theirs) or [[]]
+    column = _marks_column(unit, head)
     if column not in head:
-        head, given = [*head, column], [[*line, ""] for line in given]
-    said = Exported(folder() / f"{unit}-{theirs.stem}{only.suffix if only else ''}.csv", column=column)
-    meant, place = _meant(whose, head, given), head.index(column)
-    for number, line in enumerate(given):
+        head, rows = [*head, column], [[*line, ""] for line in rows]
+    exported = Exported(folder() / f"{unit}-{theirs.stem}{only.suffix if only else ''}.csv", column=column)
+    student_of_line, index = _student_of_line(finder, head, rows), head.index(column)
+    for number, line in enumerate(rows):
         line += [""] * (len(head) - len(line))
-        student = meant.get(number)
-        if student in found:
-            line[place] = _number(found[student].total)
-            said.filled += 1
-    here = set(meant.values())
-    said.pending = [student for student, one in found.items() if one.pending and student in here]
-    said.unknown = sorted(found.keys() - here)
-    said.scale = _scale(head, given, column, max(one.most for one in found.values()))
-    _written(said.file.name, [head, *given], decoded(theirs)[1], theirs.read_bytes().startswith(_BYTE_ORDERS))
-    return said
+        student = student_of_line.get(number)
+        if student in marks_by_student:
+            line[index] = _number_text(marks_by_student[student].total)
+            exported.filled += 1
+    students_in_file = set(student_of_line.values())
+    exported.pending = [
+        student
+        for student, student_marks in marks_by_student.items()
+        if student_marks.pending and student in students_in_file
+    ]
+    exported.unknown = sorted(marks_by_student.keys() - students_in_file)
+    exported.scale = _other_scale(
+        head, rows, column, max(student_marks.most for student_marks in marks_by_student.values())
+    )
+    _write_table(exported.file.name, [head, *rows], decoded(theirs)[1], theirs.read_bytes().startswith(_BYTE_ORDERS))
+    return exported
 
 
-def _meant(whose: Whose, head: list[str], given: list[list[str]]) -> dict[int, str]:
-    """The number of a line -> the one student whom it means; of two lines that mean one, that with a number or an address."""
+def _student_of_line(finder: Whose, head: list[str], rows: list[list[str]]) -> dict[int, str]:
+    """The number of a line -> the student whom it means; of several lines for one student, that with an id or an address."""
     by_student: dict[str, list[tuple[int, bool]]] = defaultdict(list)
-    for number, line in enumerate(given):
+    for number, line in enumerate(rows):
         row = as_row(head, line)
-        if (student := whose.find(hints(row))) and not _POSSIBLE.match("".join(line[:1])):
-            by_student[student].append((number, any(row.get(name) and whose.knows(row[name]) for name in _SURE)))
-    meant = {}
-    for student, told in by_student.items():
-        sure = [number for number, known in told if known]
-        if len(told) == 1 or len(sure) == 1:
-            meant[told[0][0] if len(told) == 1 else sure[0]] = student
-    return meant
+        if (student := finder.find(hints(row))) and not _POINTS_POSSIBLE.match("".join(line[:1])):
+            by_student[student].append(
+                (number, any(row.get(name) and finder.knows(row[name]) for name in _SURE_COLUMNS))
+            )
+    student_of_line = {}
+    for student, candidates in by_student.items():
+        sure = [number for number, is_sure in candidates if is_sure]
+        if len(candidates) == 1 or len(sure) == 1:
+            student_of_line[candidates[0][0] if len(candidates) == 1 else sure[0]] = student
+    return student_of_line
 
 
-_POSSIBLE = re.compile(r"\s*points possible", re.IGNORECASE)
-_SURE = (
+_POINTS_POSSIBLE = re.compile(r"\s*points possible", re.IGNORECASE)
+_SURE_COLUMNS = (
     "id",
     "sis user id",
     "sis login id",
@@ -132,50 +148,57 @@ _SURE = (
 )
 
 
-def _scale(head: list[str], given: list[list[str]], column: str, most: float) -> str:
+def _other_scale(head: list[str], rows: list[list[str]], column: str, most: float) -> str:
     """The most that the LMS's file allows, where it is another number than ours."""
-    for line in given:
+    for line in rows:
         row = as_row(head, line)
-        told = line[head.index(column)] if _POSSIBLE.match("".join(line[:1])) else row.get("maximum grade", "")
+        allowed = (
+            line[head.index(column)] if _POINTS_POSSIBLE.match("".join(line[:1])) else row.get("maximum grade", "")
+        )
         try:
-            if told and float(told) != most:
-                return f"{float(told):g}, and ours is {most:g}"
+            if allowed and float(allowed) != most:
+                return f"{float(allowed):g}, and ours is {most:g}"
         except ValueError:
             continue
     return ""
 
 
-def _graded(unit: str, only: Section | None) -> dict[str, Marks]:
-    found = marks(unit)
-    if not found:
+def _graded_marks(unit: str, only: Section | None) -> dict[str, Marks]:
+    marks_by_student = marks(unit)
+    if not marks_by_student:
         raise settings.KitError(f"{unit} has no marks yet: run `python -m autograder grade {unit}`.")
     if only is None:
-        return found
-    found = {student: one for student, one in found.items() if student in only.students}
-    if not found:
+        return marks_by_student
+    marks_by_student = {
+        student: student_marks for student, student_marks in marks_by_student.items() if student in only.students
+    }
+    if not marks_by_student:
         raise settings.KitError(f"{unit}: nobody of section {only.name} has marks yet.")
-    return found
+    return marks_by_student
 
 
-def _column(unit: str, head: list[str]) -> str:
+def _marks_column(unit: str, head: list[str]) -> str:
     """The column that takes the marks: Moodle's own, Canvas's of this unit, or a new one."""
     if "Identifier" in head and "Grade" in head:
         return "Grade"
     number, name = int(unit[:2]), re.escape(unit[3:].replace("_", " "))
-    called = rf"{name}|{re.escape(unit)}|\b(?:unit|assignment|homework|hw)\s*0*{number}(?!\d)"
-    computed = r"(current|final|unposted) (score|points|grade)"  # columns of Canvas that it fills itself
+    pattern = rf"{name}|{re.escape(unit)}|\b(?:unit|assignment|homework|hw)\s*0*{number}(?!\d)"
+    # Canvas computes these columns itself.
+    computed = r"(current|final|unposted) (score|points|grade)"
     alike = [
-        one for one in head if re.search(called, one, re.IGNORECASE) and not re.search(computed, one, re.IGNORECASE)
+        heading
+        for heading in head
+        if re.search(pattern, heading, re.IGNORECASE) and not re.search(computed, heading, re.IGNORECASE)
     ]
     return alike[0] if len(alike) == 1 else unit
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:g}"
 
 
-def _written(name: str, table: list[list[str]], delimiter: str = ",", marked: bool = False) -> Path:
+def _write_table(name: str, table: list[list[str]], delimiter: str = ",", marked: bool = False) -> Path:
     """Writes a table in UTF-8, marked as such by its first bytes or not: without them Excel takes it for another encoding."""
-    out = io.StringIO(newline="")
-    csv.writer(out, delimiter=delimiter, lineterminator="\n").writerows(table)
-    return write_atomically(folder() / name, ("\ufeff" if marked else "") + out.getvalue())
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, delimiter=delimiter, lineterminator="\n").writerows(table)
+    return write_atomically(folder() / name, ("\ufeff" if marked else "") + buffer.getvalue())

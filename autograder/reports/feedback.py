@@ -28,13 +28,13 @@ def write_feedback(unit: str, only: str | None = None) -> list[Path]:
     for record in load_results(unit):
         by_student.setdefault(record["student"], []).append(record)
     if only is not None and only not in by_student:
-        near = get_close_matches(only, by_student, 1)
+        nearest = get_close_matches(only, by_student, 1)
         raise settings.KitError(
-            f"{only!r} has no results of {unit}" + (f"; did you mean {near[0]!r}?" if near else ".")
+            f"{only!r} has no results of {unit}" + (f"; did you mean {nearest[0]!r}?" if nearest else ".")
         )
-    held = totals().get(unit, {})
-    wanted = {student: records for student, records in by_student.items() if only in (None, student)}
-    return [_page(unit, student, records, held.get(student)) for student, records in wanted.items()]
+    unit_totals = totals().get(unit, {})
+    chosen = {student: records for student, records in by_student.items() if only in (None, student)}
+    return [_page(unit, student, records, unit_totals.get(student)) for student, records in chosen.items()]
 
 
 def _page(unit: str, student: str, records: list[Record], total: Total | None) -> Path:
@@ -49,7 +49,9 @@ def _page(unit: str, student: str, records: list[Record], total: Total | None) -
 
 def _short_page(unit: str, student: str, records: list[Record], total: Total | None) -> str:
     """What there is to say where no notebook was graded: each sentence once, and the gradebook's points."""
-    total = total or Total(sum(one["points"] for one in records), sum(one["max_points"] for one in records), 0.0)
+    total = total or Total(
+        sum(record["points"] for record in records), sum(record["max_points"] for record in records), 0.0
+    )
     return render(
         "feedback.html",
         unit=unit,
@@ -60,7 +62,7 @@ def _short_page(unit: str, student: str, records: list[Record], total: Total | N
         most=total.most - total.open,
         open=total.open,
         repairs=records[0]["repairs"],
-        messages=list(dict.fromkeys(_without_name(one) for one in records)),
+        messages=list(dict.fromkeys(_without_name(record) for record in records)),
         styles=None,
     )
 
@@ -69,7 +71,8 @@ def _without_name(record: Record) -> str:
     return record["message"].removeprefix("✗ ").removeprefix(f"{record['exercise']} · ")
 
 
-@guarded(lambda *_: False)  # the short page tells the student the same, without the notebook around it
+# Where this page fails, the student gets the short one, with the same sentences but without the notebook around them.
+@guarded(lambda *_: False)
 def _whole_page(unit: str, student: str) -> bool:
     with checked():
         _OfOne(coursedir=course_directory(unit), config=configuration(), force=True, log=quiet).start_for(student)

@@ -68,9 +68,11 @@ def page(nb: NotebookNode, about: dict) -> str:
     """
     unit, student = about.get("assignment", about.get("notebook", "")), about.get("student", "")
     records = _records(unit, student)
-    now = standing(unit, student) if student else Standing()
+    student_standing = standing(unit, student) if student else Standing()
     released = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
-    parts = parts_of(nb, records, now.waiting, nbformat.read(released, as_version=4) if released.exists() else nb)
+    parts = parts_of(
+        nb, records, student_standing.waiting, nbformat.read(released, as_version=4) if released.exists() else nb
+    )
     first = next(iter(records.values()), None)
     return render(
         "feedback.html",
@@ -80,9 +82,9 @@ def page(nb: NotebookNode, about: dict) -> str:
         parts=parts,
         score=about.get("score", 0),
         most=about.get("max_score", 0),
-        open=sum(one.most for one in parts if one.state == "open"),
+        open=sum(part.most for part in parts if part.state == "open"),
         penalty=about.get("late_penalty", 0),
-        late=now.late,
+        late=student_standing.late,
         repairs=first.get("repairs", []) if first else [],
         styles={kind: HtmlFormatter(style=style).get_style_defs(".code") for kind, style in STYLES.items()},
         messages=[],
@@ -93,7 +95,7 @@ def _records(unit: str, student: str) -> dict[str, Record]:
     """exercise -> what grading found."""
     if not results_file(unit).exists():
         return {}
-    return {one["exercise"]: one for one in load_results(unit) if one["student"] == student}
+    return {record["exercise"]: record for record in load_results(unit) if record["student"] == student}
 
 
 def parts_of(
@@ -123,17 +125,17 @@ def parts_of(
 
 def _tasks(released: NotebookNode) -> dict[str, NotebookNode | None]:
     """The marked cells of a notebook -> the text cell with a heading that stands above each."""
-    found: dict[str, NotebookNode | None] = {}
+    task_above: dict[str, NotebookNode | None] = {}
     task: NotebookNode | None = None
     for cell in released.cells:
         marks = cell.metadata.get("nbgrader", {})
         if marks.get("grade"):
-            found[marks["grade_id"]] = task
+            task_above[marks["grade_id"]] = task
         elif (
             cell.cell_type == "markdown" and not marks.get("solution") and re.search(r"^## ", cell.source, re.MULTILINE)
         ):
             task = cell
-    return found
+    return task_above
 
 
 def _part(
@@ -141,22 +143,24 @@ def _part(
 ) -> Part:
     marks = cell.metadata.nbgrader
     points, most = marks.get("score") or 0, marks.get("points") or 0
-    said = record.get("message", "") if record else ""
-    if not said and cell.cell_type == "code":
-        said = "".join(one.get("text", "") for one in cell.outputs)
-    heading, text = _apart(task.source if task else "")
+    message = record.get("message", "") if record else ""
+    if not message and cell.cell_type == "code":
+        message = "".join(output.get("text", "") for output in cell.outputs)
+    heading, text = _heading_and_text(task.source if task else "")
     if marks.grade_id in waiting:
         state = "open"
     elif not most:
         state = "right" if record and not record["problem"] else "stretch"
     else:
         state = "right" if points >= most else "partly" if points else "wrong"
-    shown = as_html(text, task.get("attachments", {}) if task else {})
+    task_html = as_html(text, task.get("attachments", {}) if task else {})
     folded = state == "right" or record is not None and record.get("problem") == UNFINISHED
-    return Part(name, heading, state, points, most, _body(said), marks.get("comment") or "", work, shown, folded)
+    return Part(
+        name, heading, state, points, most, _message_body(message), marks.get("comment") or "", work, task_html, folded
+    )
 
 
-def _apart(text: str) -> tuple[str, str]:
+def _heading_and_text(text: str) -> tuple[str, str]:
     """The last heading of a task, and what stands below it."""
     *_, before, heading, after = (
         ["", "", *re.split(r"^## (.*)$", text, flags=re.MULTILINE)[-3:]] if text else ["", "", ""]
@@ -165,11 +169,11 @@ def _apart(text: str) -> tuple[str, str]:
 
 
 def _title(nb: NotebookNode) -> str:
-    found = (cell.source.partition("\n")[0] for cell in nb.cells if cell.source.startswith("# "))
-    return next(found, "").lstrip("# ")
+    titles = (cell.source.partition("\n")[0] for cell in nb.cells if cell.source.startswith("# "))
+    return next(titles, "").lstrip("# ")
 
 
-def _body(message: str) -> str:
+def _message_body(message: str) -> str:
     """What a check says, without the line that names the exercise, its lines joined where they were only wrapped."""
     head, _, rest = message.strip().partition("\n")
     text = textwrap.dedent(rest) if head.startswith(("✗", "✓")) and rest else message.strip()

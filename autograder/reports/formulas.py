@@ -21,7 +21,8 @@ OTHERWISE = {  # TeX that matplotlib does not know, by what it knows and looks a
     "bmod": r"\;\mathrm{mod}\;",
     **dict.fromkeys("big Big bigg Bigg bigl bigr Bigl Bigr displaystyle textstyle limits nolimits nonumber".split(), ""),
 }  # fmt: skip
-EM = 88  # of a picture's units in the height of the text around it: the letters of formulas are smaller than a page's
+# Units of a picture in the height of the text around it: the letters of formulas are smaller than a page's.
+EM = 88
 _COMMAND = re.compile(r"\\([A-Za-z]+)\*?")
 _BARE = re.compile(  # one digit, letter or symbol without the braces that matplotlib wants
     r"\\(frac|tfrac)\s*(\d|(?<=\s)[A-Za-z])\s*([\dA-Za-z])"
@@ -39,11 +40,11 @@ def drawn(tex: str, displayed: bool) -> str | None:
     """A formula as HTML that holds pictures, each of its lines for itself; None where it is not of the TeX that is known."""
     if len(tex) > WHOLE:
         return None
-    texts, tables = _apart(_BARE.sub(_braced, _AROUND.sub(" ", tex) if displayed else tex))
+    texts, tables = _split_tables(_BARE.sub(_with_braces, _AROUND.sub(" ", tex) if displayed else tex))
     if displayed:
         texts = [text.replace("&", " ").replace(r"\frac", r"\dfrac") for text in texts]
     around = zip(texts, [*tables, ("", "")])
-    drawings = [piece for text, table in around for piece in (*_lines(text), *_table(*table))]
+    drawings = [piece for text, table in around for piece in (*_line_pictures(text), *_table_pictures(*table))]
     pieces = [piece for piece in drawings if piece is not None]
     if len(pieces) < len(drawings) or not any("<img" in piece for piece in pieces):
         return None
@@ -51,17 +52,21 @@ def drawn(tex: str, displayed: bool) -> str | None:
     return f'<span class="formula">{whole}</span>' if displayed else whole
 
 
-def _braced(found: re.Match[str]) -> str:
-    return "\\" + (found[1] or found[4]) + "".join(f"{{{one}}}" for one in (found[2], found[3], found[5]) if one)
+def _with_braces(match: re.Match[str]) -> str:
+    return (
+        "\\"
+        + (match[1] or match[4])
+        + "".join(f"{{{argument}}}" for argument in (match[2], match[3], match[5]) if argument)
+    )
 
 
-def _apart(tex: str) -> tuple[list[str], list[tuple[str, str]]]:
-    """The texts around the matrices and cases of a formula, one more than of those; of each of them kind and content."""
+def _split_tables(tex: str) -> tuple[list[str], list[tuple[str, str]]]:
+    """Splits a formula at its matrices and cases: the texts around them, and the kind and content of each of them."""
     parts = _TABLE.split(tex)
     return parts[::3], list(zip(parts[1::3], parts[2::3]))
 
 
-def _lines(tex: str) -> Iterator[str | None]:
+def _line_pictures(tex: str) -> Iterator[str | None]:
     """Pictures of lines, with breaks between them."""
     for number, line in enumerate(_LINES.split(tex)):
         if number:
@@ -70,7 +75,7 @@ def _lines(tex: str) -> Iterator[str | None]:
             yield picture(" ".join(line.split()))
 
 
-def _table(kind: str, content: str) -> Iterator[str | None]:
+def _table_pictures(kind: str, content: str) -> Iterator[str | None]:
     """A matrix or cases, which matplotlib does not know, as a table of pictures, of spans, since a <table> ends its paragraph."""
     if content:
         rows = [[picture(cell.strip()) for cell in row.split("&")] for row in _LINES.split(content) if row.strip()]
@@ -90,15 +95,15 @@ def picture(tex: str) -> str | None:
 
     if len(tex) > LONGEST or tex.count("{") > DEEPEST or tex.count("\\left") > DEEPEST:
         return None
-    known = "$" + _COMMAND.sub(lambda found: OTHERWISE.get(found[1], found[0]), tex) + "$"
+    supported = "$" + _COMMAND.sub(lambda match: OTHERWISE.get(match[1], match[0]), tex) + "$"
     font = FontProperties(size=100, math_fontfamily="stix")
     with _refusing_letters_without_a_font():
-        width, height, depth = text_to_path.get_text_width_height_descent(known, font, ismath=True)
-        points, codes = text_to_path.get_text_path(font, known, ismath=True)
+        width, height, depth = text_to_path.get_text_width_height_descent(supported, font, ismath=True)
+        points, codes = text_to_path.get_text_path(font, supported, ismath=True)
     if not len(points) or not 0 < width < 10_000 or not 0 < height < 2_000:
         return None
     box = f"-2 {-(height - depth) - 2:.0f} {width + 4:.0f} {height + 4:.0f}"
-    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}"><path d="{_outline(points, codes)}"/></svg>'
+    drawing = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="{box}"><path d="{_svg_path(points, codes)}"/></svg>'
     data = base64.b64encode(drawing.encode()).decode()
     place = (
         f"width:{(width + 4) / 100:.2f}em;height:{(height + 4) / 100:.2f}em;vertical-align:{-(depth + 2) / 100:.2f}em;"
@@ -111,7 +116,7 @@ def picture(tex: str) -> str | None:
 
 @contextmanager
 def _refusing_letters_without_a_font():
-    """matplotlib notes in its log that it draws something else, and draws it."""
+    """Has matplotlib fail where it would only note in its log that it draws another letter, and draw that."""
 
     class Refusal(logging.Handler):
         def emit(self, record):
@@ -125,7 +130,7 @@ def _refusing_letters_without_a_font():
         log.removeHandler(refusal)
 
 
-def _outline(points: np.ndarray, codes: np.ndarray) -> str:
+def _svg_path(points: np.ndarray, codes: np.ndarray) -> str:
     """The outline of letters, as an SVG path; upwards is downwards there."""
     parts, index = [], 0
     while index < len(codes):

@@ -18,8 +18,8 @@ from autograder.reports.export import folder
 
 # Moodle reads the student from the first folder that is called so; Canvas from the two numbers of a file's name.
 _MOODLE = re.compile(r"[^/]*_\d+_assignsubmission_file(?=_|/|$)")
-_OURS = b"feedback pages, packed by attention-course"
-_HOW = {
+_ZIP_COMMENT = b"feedback pages, packed by attention-course"
+_INSTRUCTIONS = {
     "moodle": "In Moodle's assignment, choose *Upload multiple feedback files in a zip*; the assignment's feedback type"
     " *Feedback files* has to be on.",
     "canvas": "In Canvas's assignment, choose *Re-Upload Submissions*. Canvas shows each page under the name of the file that the"
@@ -56,22 +56,23 @@ def as_zip(unit: str, pages: Iterable[Path], file: Path | None = None) -> Packed
         raise settings.KitError(
             f"{file} is there and holds something else: nothing was overwritten; choose another name."
         )
-    system, named, left_out = _named(unit, pages)
+    system, pages_by_name, left_out = _pages_by_name(unit, pages)
     file.parent.mkdir(parents=True, exist_ok=True)
-    number, beside = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")  # nobody else may read it
+    # `mkstemp` makes a file that nobody else may read.
+    number, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
     try:
         with os.fdopen(number, "wb") as opened, zipfile.ZipFile(opened, "w", zipfile.ZIP_DEFLATED) as archive:
-            archive.comment = _OURS
-            for name, page in named.items():
+            archive.comment = _ZIP_COMMENT
+            for name, page in pages_by_name.items():
                 archive.write(page, name)
-        os.replace(beside, file)
+        os.replace(temporary, file)
     finally:
-        Path(beside).unlink(missing_ok=True)
-    return Packed(file, system, len(named), left_out)
+        Path(temporary).unlink(missing_ok=True)
+    return Packed(file, system, len(pages_by_name), left_out)
 
 
 def as_folder(unit: str, pages: Iterable[Path], place: Path) -> Packed:
-    """Writes the same into a folder of its own.
+    """Writes a unit's feedback pages into a folder of their own, under the names that they would have in the zip.
 
     Raises:
         KitError: git would track it, or it holds something already.
@@ -79,59 +80,62 @@ def as_folder(unit: str, pages: Iterable[Path], place: Path) -> Packed:
     _refuse_where_git_looks(place)
     if place.exists() and (not place.is_dir() or any(place.iterdir())):
         raise settings.KitError(f"{place} is there and not empty: nothing was overwritten; choose another name.")
-    system, named, left_out = _named(unit, pages)
+    system, pages_by_name, left_out = _pages_by_name(unit, pages)
     place.mkdir(parents=True, exist_ok=True)
     place.chmod(0o700)
-    for name, page in named.items():
+    for name, page in pages_by_name.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(page.read_bytes())
-    return Packed(place, system, len(named), left_out)
+    return Packed(place, system, len(pages_by_name), left_out)
 
 
 def told(packed: Packed) -> Iterator[str]:
     """What was packed and what to do with it, in a few lines."""
-    yield f"{packed.place}: {packed.pages} feedback pages. {_HOW[packed.system]}"
+    yield f"{packed.place}: {packed.pages} feedback pages. {_INSTRUCTIONS[packed.system]}"
     if packed.left_out:
         count, system = len(packed.left_out), packed.system.capitalize()
         where = f"their pages are in {settings.class_folder() / 'feedback'}"
         yield f"{count} left out, as {system}'s download had no file of theirs: {listed(list(packed.left_out))}; {where}."
 
 
-def _named(unit: str, pages: Iterable[Path]) -> tuple[str, dict[str, Path], tuple[str, ...]]:
+def _pages_by_name(unit: str, pages: Iterable[Path]) -> tuple[str, dict[str, Path], tuple[str, ...]]:
     """The system, the path of each page in what is packed, and who is left out."""
-    by_student, known = {page.parent.parent.name: page for page in pages}, origins(unit)
-    came = Counter(known[student].system for student in by_student if student in known)
-    system = came.most_common(1)[0][0] if came else ""
+    by_student, origin_of = {page.parent.parent.name: page for page in pages}, origins(unit)
+    systems = Counter(origin_of[student].system for student in by_student if student in origin_of)
+    system = systems.most_common(1)[0][0] if systems else ""
     if system not in ("moodle", "canvas"):
-        about = {one.id: one for one in students()}
-        named = {f"{_folder(about.get(one, Student(one)))}/{unit}.html": page for one, page in by_student.items()}
-        return system if system == "gradescope" else "", named, ()
-    named, left_out = {}, []
+        class_students = {student.id: student for student in students()}
+        pages_by_name = {
+            f"{_folder_name(class_students.get(student, Student(student)))}/{unit}.html": page
+            for student, page in by_student.items()
+        }
+        return system if system == "gradescope" else "", pages_by_name, ()
+    pages_by_name, left_out = {}, []
     for student, page in by_student.items():
-        if name := _name(unit, system, known.get(student)):
-            named[name] = page
+        if name := _name_in_system(unit, system, origin_of.get(student)):
+            pages_by_name[name] = page
         else:
             left_out.append(student)
-    return system, named, tuple(left_out)
+    return system, pages_by_name, tuple(left_out)
 
 
-def _name(unit: str, system: str, origin: Origin | None) -> str:
+def _name_in_system(unit: str, system: str, origin: Origin | None) -> str:
     """What a page has to be called for the system to know its student; "" if that is not known."""
     if not origin or origin.system != system:
         return ""
     if system == "moodle":
-        found = next(filter(None, map(_MOODLE.match, PurePosixPath(origin.path).parts)), None)
-        return f"{found[0]}_/{unit}.html" if found else ""
+        match = next(filter(None, map(_MOODLE.match, PurePosixPath(origin.path).parts)), None)
+        return f"{match[0]}_/{unit}.html" if match else ""
     return PurePosixPath(origin.path).with_suffix(".html").name
 
 
-def _folder(student: Student) -> str:
+def _folder_name(student: Student) -> str:
     """A student's id and name, for whoever gives the pages back by hand."""
     return plain(f"{student.id} {student.name}".strip().replace("/", "_"))
 
 
 def _is_ours(file: Path) -> bool:
-    return zipfile.is_zipfile(file) and zipfile.ZipFile(file).comment == _OURS
+    return zipfile.is_zipfile(file) and zipfile.ZipFile(file).comment == _ZIP_COMMENT
 
 
 def _refuse_where_git_looks(place: Path) -> None:
@@ -140,18 +144,19 @@ def _refuse_where_git_looks(place: Path) -> None:
     Raises:
         KitError: the place is in a git repository, outside the class's folder, and not ignored.
     """
-    there = place.absolute()
-    if there.resolve().is_relative_to(settings.class_folder().resolve()):
+    absolute = place.absolute()
+    if absolute.resolve().is_relative_to(settings.class_folder().resolve()):
         return
-    above = next(one for one in there.parents if one.is_dir())
+    existing_parent = next(parent for parent in absolute.parents if parent.is_dir())
     try:
-        said = subprocess.run(
-            ["git", "-C", str(above), "check-ignore", "-q", str(there)], capture_output=True
+        status = subprocess.run(
+            ["git", "-C", str(existing_parent), "check-ignore", "-q", str(absolute)], capture_output=True
         ).returncode
     except FileNotFoundError:
-        said = None
-    # 0: ignored; 1: not; anything else: no repository, or one that git does not want to look into
-    tracks = said == 1 or (said != 0 and any((one / ".git").exists() for one in there.parents))
+        status = None
+    # git's status is 0 for an ignored path and 1 for one that is not ignored; it is another number where there is no
+    # repository, or one that git does not want to look into.
+    tracks = status == 1 or (status != 0 and any((parent / ".git").exists() for parent in absolute.parents))
     if tracks:
         raise settings.KitError(
             f"{place} lies where git tracks files, and would name students there: choose another place."

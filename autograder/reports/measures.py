@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import StatisticsError, correlation, mean, median, pstdev
 
-ENOUGH = 5  # students without whom a statistic says nothing
+# With fewer students than this, a statistic says nothing.
+ENOUGH = 5
 QUARTERS = ("lowest quarter", "second", "third", "highest quarter")
 
 
@@ -19,15 +20,15 @@ class Spread:
 
     @classmethod
     def of(cls, points: Sequence[float]) -> "Spread | None":
-        """None where there are no numbers."""
+        """The spread of some numbers of points; None where there are no numbers."""
         return cls(mean(points), median(points), pstdev(points)) if points else None
 
 
 def histogram(points: Sequence[float], top: float) -> list[dict]:
     """How many of some totals lie in each of at most twelve steps whose width is a whole number of points."""
-    width = next(one for one in (1, 2, 5, 10, 20, 50, 100, 1000) if top <= 12 * one)
+    width = next(candidate for candidate in (1, 2, 5, 10, 20, 50, 100, 1000) if top <= 12 * candidate)
     steps = max(1, -(-int(top) // width))
-    counts = Counter(min(steps - 1, int(one // width)) for one in points)
+    counts = Counter(min(steps - 1, int(total // width)) for total in points)
     return [
         {"from": step * width, "to": min(top, (step + 1) * width), "students": counts[step]} for step in range(steps)
     ]
@@ -42,7 +43,7 @@ def quarters(totals: dict[str, float]) -> dict[str, tuple[float, ...]]:
     size, counts, below, shares = len(totals), Counter(totals.values()), 0, {}
     for score in sorted(counts):
         first, last = 4 * below / size, 4 * (below + counts[score]) / size  # on a scale on which a quarter is 1
-        shares[score] = tuple(max(0.0, min(last, at + 1) - max(first, at)) / (last - first) for at in range(4))
+        shares[score] = tuple(max(0.0, min(last, index + 1) - max(first, index)) / (last - first) for index in range(4))
         below += counts[score]
     return {name: shares[score] for name, score in totals.items()}
 

@@ -5,7 +5,8 @@ import hmac
 
 from autograder import settings
 
-SUFFIX = "-pseudonyms"  # of a report's file, which never replaces the one with names
+# The end of the file's name: a report with pseudonyms never replaces the one with names.
+SUFFIX = "-pseudonyms"
 
 
 def pseudonym(student: str) -> str:

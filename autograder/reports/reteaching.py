@@ -8,7 +8,7 @@ from pathlib import Path
 
 from autograder import settings
 
-_SAID = re.compile(r'lesson (\d\d), "(.*)"')  # as the checks name a section
+_LESSON_SECTION = re.compile(r'lesson (\d\d), "(.*)"')  # the form in which checks name a section
 _SECTION = re.compile(r'<section id="([^"]+)">.*?<h[1-6]>(.*?)</h[1-6]>', re.DOTALL)
 
 
@@ -17,13 +17,13 @@ def link(section: str, page: Path) -> str:
 
     The book is read where it was built; else the notebook, where pyproject.toml has the repository's address.
     """
-    said = _SAID.fullmatch(section.strip())
-    unit = next((one for one in settings.units() if said and one[:2] == said[1]), None)
-    if not said or not unit:
+    match = _LESSON_SECTION.fullmatch(section.strip())
+    unit = next((name for name in settings.units() if match and name[:2] == match[1]), None)
+    if not match or not unit:
         return ""
     chapter = settings.BOOK / "notebooks" / f"{unit}.html"
     if chapter.exists():
-        anchor = _anchors(chapter, chapter.stat().st_mtime_ns).get(_words(said[2]), "")
+        anchor = _anchors(chapter, chapter.stat().st_mtime_ns).get(_words(match[2]), "")
         return os.path.relpath(chapter, page.parent) + (f"#{anchor}" if anchor else "")
     address = settings.address()
     return f"{address}/blob/HEAD/{_notebook(unit)}" if address else ""
@@ -31,8 +31,8 @@ def link(section: str, page: Path) -> str:
 
 def notebook(section: str) -> str:
     """The path of the lesson in the repository, for where there is no link; "" if no lesson is named."""
-    said = _SAID.fullmatch(section.strip())
-    unit = next((one for one in settings.units() if said and one[:2] == said[1]), None)
+    match = _LESSON_SECTION.fullmatch(section.strip())
+    unit = next((name for name in settings.units() if match and name[:2] == match[1]), None)
     return _notebook(unit) if unit else ""
 
 
@@ -43,8 +43,10 @@ def _notebook(unit: str) -> str:
 @cache
 def _anchors(chapter: Path, changed: int) -> dict[str, str]:
     """The headings of a page of the book, as words -> where they are."""
-    found = _SECTION.findall(chapter.read_text(encoding="utf-8"))
-    return {_words(unescape(re.sub(r"<a class=\"headerlink\".*?</a>|<[^>]+>", "", title))): id for id, title in found}
+    sections = _SECTION.findall(chapter.read_text(encoding="utf-8"))
+    return {
+        _words(unescape(re.sub(r"<a class=\"headerlink\".*?</a>|<[^>]+>", "", title))): id for id, title in sections
+    }
 
 
 def _words(title: str) -> str:

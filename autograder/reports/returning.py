@@ -54,8 +54,8 @@ class Returning:
 
 def family(misconception: str) -> str:
     """The family of a misconception, or its own name in words."""
-    found = (name for name, pattern in _FAMILIES.items() if re.fullmatch(pattern, misconception))
-    return next(found, misconception.replace("_", " "))
+    names = (name for name, pattern in _FAMILIES.items() if re.fullmatch(pattern, misconception))
+    return next(names, misconception.replace("_", " "))
 
 
 def returning(results: Mapping[str, Iterable[Record]], most: int) -> tuple[list[Returning], int]:
@@ -63,53 +63,71 @@ def returning(results: Mapping[str, Iterable[Record]], most: int) -> tuple[list[
 
     Args:
         results: the records of each unit, in the order of the units.
-        most: so many are told at most.
+        most: how many are listed at most.
     """
-    seen: dict[str, list[tuple[str, Record]]] = defaultdict(list)
+    by_family: dict[str, list[tuple[str, Record]]] = defaultdict(list)
     for unit, records in results.items():
-        for one in records:
-            if one["misconception"]:
-                seen[family(one["misconception"])].append((unit, one))
+        for record in records:
+            if record["misconception"]:
+                by_family[family(record["misconception"])].append((unit, record))
     rows = []
-    for name, found in seen.items():
-        where: dict[str, set[str]] = defaultdict(set)
-        for unit, one in found:
-            where[one["student"]].add(unit)
-        if len(set.union(*where.values())) > 1:
-            again = tuple(sorted(student for student, own in where.items() if len(own) > 1))
-            rows.append((-len(again), -len(where), name, again, where, found))
+    for name, occurrences in by_family.items():
+        units_of: dict[str, set[str]] = defaultdict(set)
+        for unit, record in occurrences:
+            units_of[record["student"]].add(unit)
+        if len(set.union(*units_of.values())) > 1:
+            again = tuple(sorted(student for student, units_with_it in units_of.items() if len(units_with_it) > 1))
+            rows.append((-len(again), -len(units_of), name, again, units_of, occurrences))
     rows.sort(key=lambda row: row[:3])
-    told = [_told(name, again, where, found, list(results)) for _, _, name, again, where, found in rows[:most]]
-    return told, max(0, len(rows) - most)
+    listed = [
+        _returning_misconception(name, again, units_of, occurrences, list(results))
+        for _, _, name, again, units_of, occurrences in rows[:most]
+    ]
+    return listed, max(0, len(rows) - most)
 
 
-def _told(
-    name: str, again: tuple[str, ...], where: Mapping[str, set[str]], found: list[tuple[str, Record]], units: list[str]
+def _returning_misconception(
+    name: str,
+    again: tuple[str, ...],
+    units_of: Mapping[str, set[str]],
+    occurrences: list[tuple[str, Record]],
+    units: list[str],
 ) -> Returning:
-    kinds = Counter((one["exercise"], one["misconception"] or "") for _, one in found)
-    names = Counter((one["misconception"] or "").replace("_", " ") for _, one in found)
+    kinds = Counter((record["exercise"], record["misconception"] or "") for _, record in occurrences)
+    names = Counter((record["misconception"] or "").replace("_", " ") for _, record in occurrences)
     return Returning(
         name,
-        tuple(one for one, _ in names.most_common()),
+        tuple(mistake for mistake, _ in names.most_common()),
         _sentence(*kinds.most_common(1)[0][0]),
-        Counter(map(_reread, (one for _, one in found))).most_common(1)[0][0],
-        {unit: sum(unit in own for own in where.values()) for unit in units},
-        len(where),
+        Counter(map(_section_to_reread, (record for _, record in occurrences))).most_common(1)[0][0],
+        {unit: sum(unit in units_with_it for units_with_it in units_of.values()) for unit in units},
+        len(units_of),
         again,
     )
 
 
-def _reread(record: Record) -> str:
-    said = re.search(r'reread (lesson \d\d, "[^"\n]*")', record["message"])
-    return said[1] if said else ""
+def _section_to_reread(record: Record) -> str:
+    match = re.search(r'reread (lesson \d\d, "[^"\n]*")', record["message"])
+    return match[1] if match else ""
 
 
 def _sentence(exercise: str, misconception: str) -> str:
     """What students are told of a mistake; nothing of one that an earlier version of the exercise knew."""
     unit = catalogue.unit_of().get(exercise)
-    declared = next((one for one in catalogue.exercises_of(unit) if one.name == exercise), None) if unit else None
+    declared = (
+        next((candidate for candidate in catalogue.exercises_of(unit) if candidate.name == exercise), None)
+        if unit
+        else None
+    )
     explanations = declared.misconceptions if declared else []
-    found = next((one.sentence for one in explanations if one.name == misconception), None)
-    if found is None and declared:
-        found = next((one.sentence for one in declared.counterfactuals if one.name == misconception), None)
-    return found or ""
+    sentence = next((explanation.sentence for explanation in explanations if explanation.name == misconception), None)
+    if sentence is None and declared:
+        sentence = next(
+            (
+                counterfactual.sentence
+                for counterfactual in declared.counterfactuals
+                if counterfactual.name == misconception
+            ),
+            None,
+        )
+    return sentence or ""

@@ -15,9 +15,10 @@ from autograder.intake.guard import guarded
 from autograder.reports.formulas import drawn
 
 LINKS = ("http", "https", "mailto", "")  # what a link may lead to; "" is a place in the page
-PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*")  # drawings of lines may hold more
+# The kinds of pictures that are shown; SVG is not among them, since it may hold scripts.
+PICTURE = re.compile(r"data:image/(png|jpeg|gif|webp);base64,[A-Za-z0-9+/=\s]*")
 LONGEST = 10_000  # characters of a text that is rendered; some need time of the length squared
-MOST_FORMULAS = 100  # of one text that are drawn
+MOST_FORMULAS = 100  # formulas of one text that are drawn; the others stay as TeX
 TAGS = set(
     "a abbr b blockquote br caption code dd del details div dl dt em h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre s samp"
     " small span strong sub summary sup table tbody td tfoot th thead tr u ul var".split()
@@ -50,7 +51,7 @@ def markdown2html(context: Context, source: str) -> str:
 
 
 def unchanged(text: str) -> str:
-    """In the place of nbconvert's filter for addresses that begin with files/, which takes minutes over a long text."""
+    """Takes the place of nbconvert's filter for addresses that begin with files/, which takes minutes over a long text."""
     return text
 
 
@@ -68,7 +69,7 @@ def _rendered(source: str, attachments: dict) -> str:
     if len(source) > LONGEST:
         raise ValueError("too long")
     renderer = _Renderer(escape=False, exclude_anchor_links=True, attachments=attachments)
-    return _filled(clean(MarkdownWithMath(renderer=renderer).render(source)))
+    return _with_formulas_drawn(clean(MarkdownWithMath(renderer=renderer).render(source)))
 
 
 def clean(html: str) -> str:
@@ -77,21 +78,21 @@ def clean(html: str) -> str:
         html,
         tags=TAGS,
         attributes=ATTRIBUTES,
-        attribute_filter=_kept,
+        attribute_filter=_kept_value,
         filter_style_properties={"text-align"},
         url_schemes={"http", "https", "mailto", "data"},
     )
 
 
-def _kept(tag: str, name: str, value: str) -> str | None:
+def _kept_value(tag: str, name: str, value: str) -> str | None:
     if name == "href":
         return value if _scheme(value) in LINKS else None
     if name == "class":
-        return " ".join(one for one in value.split() if CLASS.fullmatch(one)) or None
+        return " ".join(word for word in value.split() if CLASS.fullmatch(word)) or None
     return value
 
 
-def _filled(html: str) -> str:
+def _with_formulas_drawn(html: str) -> str:
     """Clean HTML with formulas drawn, and with words for pictures that would have to be fetched."""
     page = BeautifulSoup(html, features="html.parser")
     for picture in page.select("img"):
@@ -129,8 +130,8 @@ class _Renderer(IPythonRenderer):
         """An attached picture; one that is missing keeps its name."""
         name = src.removeprefix("attachment:")
         attached = self.attachments.get(name, {}) if name != src else {}
-        found = next((kind for kind in attached if PICTURE.fullmatch(f"data:{kind};base64,{attached[kind]}")), None)
-        return f"data:{found};base64,{attached[found]}" if found else name
+        accepted = next((kind for kind in attached if PICTURE.fullmatch(f"data:{kind};base64,{attached[kind]}")), None)
+        return f"data:{accepted};base64,{attached[accepted]}" if accepted else name
 
 
 class CleanOutputs(SanitizeHTML):

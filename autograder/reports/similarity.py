@@ -16,12 +16,20 @@ from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import is_test_of
 
 K = 20  # characters of tokenised code in one fingerprint: a short statement
-WINDOW = 4  # one fingerprint is kept of so many neighbours; a line of code has three or four
-COMMON, FEW = 0.25, 5  # what more than this share of the class have, and more than so few, is how one writes this
-LEAST = 20  # fingerprints that a submission must have of its own to be compared
-ALIKE = 0.7  # share of the smaller one's unusual fingerprints
-WHOLE, SAME = 40, 0.9  # so many fingerprints, nearly all of them in both, are no chance, however common each one is
-TAKEN = 0.8  # share of the published solution; independent answers have less than 0.2, with half of them as taught 0.6
+# One fingerprint is kept of so many neighbours; a line of code has three or four.
+WINDOW = 4
+# A fingerprint that more than this share of the class have, and more than so few students, is just the usual way to
+# write the exercise.
+COMMON, FEW = 0.25, 5
+# Fingerprints of its own that a submission must have to be compared.
+LEAST = 20
+# The share of the smaller submission's unusual fingerprints from which two submissions count as alike.
+ALIKE = 0.7
+# So many fingerprints, with this share of them in both, are no chance, however common each one is.
+WHOLE, SAME = 40, 0.9
+# The share of the published solution from which it counts as taken. Independent answers have less than 0.2 of it, and
+# those that are half as taught 0.6.
+TAKEN = 0.8
 PUBLISHED = "the published solution"
 
 
@@ -49,43 +57,50 @@ def similar_pairs(unit: str, students: list[str]) -> list[AlikePair]:
     released = nbformat.read(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", as_version=4)
     lesson = settings.LESSON_TWINS / f"{unit}.py"
     handed_out = _of_cells(released.cells) | _fingerprints(lesson.read_text(encoding="utf-8"))
-    prints = {student: _own(store.graded_file(student, unit), released) - handed_out for student in students}
-    published = _own(settings.SOLUTIONS / unit / f"{unit}.ipynb", released) - handed_out
+    prints = {
+        student: _own_fingerprints(store.graded_file(student, unit), released) - handed_out for student in students
+    }
+    published = _own_fingerprints(settings.SOLUTIONS / unit / f"{unit}.ipynb", released) - handed_out
     return pairs(prints, published)
 
 
 @guarded(lambda *_: set())
-def _own(file: Path, released: nbformat.NotebookNode) -> set[int]:
+def _own_fingerprints(file: Path, released: nbformat.NotebookNode) -> set[int]:
     """The fingerprints of the code in a notebook that was not handed out: of cells that are no checks, nor as released."""
     if not file.exists():
         return set()
-    known = {cell.source.strip() for cell in released.cells}
+    released_code = {cell.source.strip() for cell in released.cells}
     notebook = nbformat.read(file, as_version=4)
-    return _of_cells([cell for cell in notebook.cells if cell.source.strip() not in known])
+    return _of_cells([cell for cell in notebook.cells if cell.source.strip() not in released_code])
 
 
 def _of_cells(cells: list) -> set[int]:
-    """Cell by cell, so that their order, and what stands between them, changes nothing."""
+    """The fingerprints of code cells, each cell by itself: their order, and what stands between them, changes nothing."""
     written = [cell.source for cell in cells if cell.cell_type == "code" and not is_test_of(cell)]
     return set().union(*map(_fingerprints, written))
 
 
 def pairs(prints: dict[str, set[int]], published: Set[int] = frozenset()) -> list[AlikePair]:
     """The near-identical pairs among sets of fingerprints by student, and the students who have most of what is published."""
-    taken = {name: len(own & published) for name, own in prints.items()}
-    took = {name for name, count in taken.items() if len(published) >= LEAST and count >= TAKEN * len(published)}
-    own = {name: found - published for name, found in prints.items()}
-    enough = {name for name, found in own.items() if len(found) >= LEAST}
-    found = {(pair.one, pair.other): pair for pair in _alike({name: own[name] for name in enough}, len(prints))}
-    for one, other in _identical({name: prints[name] for name in enough | took}):
-        found[one, other] = AlikePair(one, other, 1.0, len(prints[one]), True)
-    for name in took:
-        share, same = taken[name] / len(published), prints[name] == published
-        found[name, PUBLISHED] = AlikePair(name, PUBLISHED, share, taken[name], same)
-    return sorted(found.values(), key=lambda pair: (-pair.share, -pair.fingerprints, pair.one, pair.other))
+    published_counts = {name: len(fingerprints & published) for name, fingerprints in prints.items()}
+    takers = {
+        name for name, count in published_counts.items() if len(published) >= LEAST and count >= TAKEN * len(published)
+    }
+    own_prints = {name: fingerprints - published for name, fingerprints in prints.items()}
+    comparable = {name for name, fingerprints in own_prints.items() if len(fingerprints) >= LEAST}
+    found_pairs = {
+        (pair.one, pair.other): pair
+        for pair in _alike_pairs({name: own_prints[name] for name in comparable}, len(prints))
+    }
+    for one, other in _identical_pairs({name: prints[name] for name in comparable | takers}):
+        found_pairs[one, other] = AlikePair(one, other, 1.0, len(prints[one]), True)
+    for name in takers:
+        share, is_same = published_counts[name] / len(published), prints[name] == published
+        found_pairs[name, PUBLISHED] = AlikePair(name, PUBLISHED, share, published_counts[name], is_same)
+    return sorted(found_pairs.values(), key=lambda pair: (-pair.share, -pair.fingerprints, pair.one, pair.other))
 
 
-def _identical(prints: dict[str, set[int]]) -> Iterator[tuple[str, str]]:
+def _identical_pairs(prints: dict[str, set[int]]) -> Iterator[tuple[str, str]]:
     """Who has written the same and nothing else, two at a time."""
     groups: dict[frozenset, list[str]] = {}
     for name in sorted(prints):
@@ -94,31 +109,39 @@ def _identical(prints: dict[str, set[int]]) -> Iterator[tuple[str, str]]:
         yield from combinations(names, 2)
 
 
-def _alike(prints: dict[str, set[int]], size: int) -> Iterator[AlikePair]:
+def _alike_pairs(prints: dict[str, set[int]], size: int) -> Iterator[AlikePair]:
     """The pairs that share most of what few of the class have, or nearly all of what they have."""
     names = sorted(prints)
-    owners = Counter(one for own in prints.values() for one in own)
-    rare = {one for one, count in owners.items() if count <= max(FEW, COMMON * size)}
-    unusual, every = _shared([prints[name] & rare for name in names]), _shared([prints[name] for name in names])
-    few = np.minimum.outer(unusual.diagonal(), unusual.diagonal())
-    many = np.minimum.outer(every.diagonal(), every.diagonal())
-    union = np.add.outer(every.diagonal(), every.diagonal()) - every
-    alike = (few >= LEAST) & (unusual >= ALIKE * few)
-    whole = (many >= WHOLE) & (every >= SAME * union)
+    owners = Counter(fingerprint for fingerprints in prints.values() for fingerprint in fingerprints)
+    rare = {fingerprint for fingerprint, count in owners.items() if count <= max(FEW, COMMON * size)}
+    unusual, all_shared = (
+        _shared_counts([prints[name] & rare for name in names]),
+        _shared_counts([prints[name] for name in names]),
+    )
+    smaller_unusual = np.minimum.outer(unusual.diagonal(), unusual.diagonal())
+    smaller_whole = np.minimum.outer(all_shared.diagonal(), all_shared.diagonal())
+    union = np.add.outer(all_shared.diagonal(), all_shared.diagonal()) - all_shared
+    alike = (smaller_unusual >= LEAST) & (unusual >= ALIKE * smaller_unusual)
+    whole = (smaller_whole >= WHOLE) & (all_shared >= SAME * union)
     for a, b in np.argwhere(np.triu(alike | whole, 1)).tolist():
-        count, of = (unusual[a, b], few[a, b]) if alike[a, b] else (every[a, b], union[a, b])
+        count, of = (unusual[a, b], smaller_unusual[a, b]) if alike[a, b] else (all_shared[a, b], union[a, b])
         yield AlikePair(names[a], names[b], float(count / of), int(count))
 
 
-def _shared(prints: list[set[int]]) -> np.ndarray:
+def _shared_counts(prints: list[set[int]]) -> np.ndarray:
     """How many fingerprints each two of the sets have in common; each with itself: how many it has."""
-    owners = Counter(one for own in prints for one in own)
-    known = {one: place for place, one in enumerate(one for one, count in owners.items() if count > 1)}
-    held = [np.array([known[one] for one in own if one in known], int) for own in prints]
+    owners = Counter(fingerprint for own in prints for fingerprint in own)
+    place_of = {
+        fingerprint: place
+        for place, fingerprint in enumerate(fingerprint for fingerprint, count in owners.items() if count > 1)
+    }
+    places_by_set = [
+        np.array([place_of[fingerprint] for fingerprint in own if fingerprint in place_of], int) for own in prints
+    ]
     shared = np.zeros((len(prints), len(prints)), np.float32)
-    for start in range(0, len(known), 4096):
+    for start in range(0, len(place_of), 4096):
         has = np.zeros((len(prints), 4096), np.float32)
-        for row, places in enumerate(held):
+        for row, places in enumerate(places_by_set):
             has[row, places[(places >= start) & (places < start + 4096)] - start] = 1
         shared += has @ has.T
     np.fill_diagonal(shared, list(map(len, prints)))

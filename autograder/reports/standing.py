@@ -8,9 +8,9 @@ from autograder.gradebook.marks import Total
 from autograder.gradebook.outcomes import Record
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 
-LAST = 3  # units by which one sees who is falling behind
-ENOUGH_OF_THEM = 2  # of these, missing or far below
-FAR_BELOW = 0.5  # of the share of points that the median student has
+LAST = 3  # last units, by which one sees who is falling behind
+ENOUGH_OF_THEM = 2  # of these units, missing or far below the median
+FAR_BELOW = 0.5  # a share of the points below this part of the median student's is far below
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class InCourse:
 
     @property
     def points(self) -> float:
-        return sum(one.points for one in self.units.values())
+        return sum(result.points for result in self.units.values())
 
     @property
     def of(self) -> float:
-        return sum(one.of for one in self.units.values())
+        return sum(result.of for result in self.units.values())
 
     @property
     def absent(self) -> bool:
         """Whether nothing was ever handed in."""
-        return all(one.state == MISSING for one in self.units.values())
+        return all(result.state == MISSING for result in self.units.values())
 
     def at_risk(self, last: int) -> bool:
         """Whether enough of the last units are missing or far below, of a student who does hand in."""
@@ -74,34 +74,36 @@ def in_course(
         results: the records of each unit, in the order of the units.
         totals: the gradebook's totals; where it has none of a student, what was graded automatically counts.
     """
-    found: dict[str, InCourse] = {}
+    lines: dict[str, InCourse] = {}
     for unit, records in results.items():
         rows: dict[str, list[Record]] = {}
-        for one in records:
-            rows.setdefault(one["student"], []).append(one)
+        for record in records:
+            rows.setdefault(record["student"], []).append(record)
         for student, row in rows.items():
-            line = found.setdefault(student, InCourse(student))
+            line = lines.setdefault(student, InCourse(student))
             line.units[unit] = _in_unit(row, totals.get(unit, {}).get(student))
-    everyone = [found[student] for student in sorted(found)]
-    medians = {unit: _median(unit, everyone) for unit in results}
+    everyone = [lines[student] for student in sorted(lines)]
+    medians = {unit: _median_share(unit, everyone) for unit in results}
     for unit in list(results)[-LAST:]:
         for line in everyone:
-            if own := line.units.get(unit):
-                if own.state == MISSING:
+            if in_unit := line.units.get(unit):
+                if in_unit.state == MISSING:
                     line.missing.append(unit)
-                elif own.share < FAR_BELOW * medians[unit]:
+                elif in_unit.share < FAR_BELOW * medians[unit]:
                     line.below.append(unit)
     return everyone, medians
 
 
-def _median(unit: str, everyone: list[InCourse]) -> float:
-    there = [line.units[unit].share for line in everyone if unit in line.units and line.units[unit].state != MISSING]
-    return median(there) if there else 0.0
+def _median_share(unit: str, everyone: list[InCourse]) -> float:
+    shares = [line.units[unit].share for line in everyone if unit in line.units and line.units[unit].state != MISSING]
+    return median(shares) if shares else 0.0
 
 
-def _in_unit(row: list[Record], total: Total | None) -> InUnit:
-    states = {one["state"] for one in row}
+def _in_unit(records: list[Record], total: Total | None) -> InUnit:
+    states = {record["state"] for record in records}
     state = MISSING if states == {MISSING} else "unread" if states <= {MALFORMED, WRONG_NOTEBOOK} else ""
     if total:
         return InUnit(total.points, total.most - total.open, total.open, state)
-    return InUnit(sum(one["points"] for one in row), sum(one["max_points"] for one in row), 0.0, state)
+    return InUnit(
+        sum(record["points"] for record in records), sum(record["max_points"] for record in records), 0.0, state
+    )

@@ -27,69 +27,74 @@ def topics(unit: str, records: list[Record], quarter: dict[str, tuple[float, ...
         open_names: whether names, messages and code may be shown.
     """
     having: dict[tuple[str, str], list[Record]] = defaultdict(list)
-    for one in records:
-        if one["problem"] not in _NOT_TAUGHT:
-            having[one["exercise"], one["misconception"] or one["problem"]].append(one)
-    declared = {exercise.name: exercise for found in catalogue.units().values() for exercise in found}
+    for record in records:
+        if record["problem"] not in _NOT_TAUGHT:
+            having[record["exercise"], record["misconception"] or record["problem"]].append(record)
+    declared = {exercise.name: exercise for exercises in catalogue.units().values() for exercise in exercises}
     sentences = {
-        (name, mistake.name): mistake.sentence for name, one in declared.items() for mistake in one.explanations
+        (name, mistake.name): mistake.sentence
+        for name, exercise in declared.items()
+        for mistake in exercise.explanations
     }
     rows = []
-    for (exercise, name), found in sorted(having.items(), key=lambda item: (-len(item[1]), item[0])):
-        spread = [sum(quarter[one["student"]][at] for one in found) for at in range(4)]
+    for (exercise, name), affected in sorted(having.items(), key=lambda item: (-len(item[1]), item[0])):
+        spread = [sum(quarter[record["student"]][index] for record in affected) for index in range(4)]
         rows.append(
             {
                 "exercise": exercise,
                 "name": name,
-                "students": len(found),
+                "students": len(affected),
                 "sentence": sentences.get((exercise, name), ""),
-                "sample": _sample(found) if open_names and (exercise, name) not in sentences else "",
-                "reread": _reread(found),
-                "names": sorted(one["student"] for one in found) if open_names else [],
-                "excerpts": _excerpts(unit, exercise, found) if open_names else [],
+                "sample": _sample_message(affected) if open_names and (exercise, name) not in sentences else "",
+                "reread": _section_to_reread(affected),
+                "names": sorted(record["student"] for record in affected) if open_names else [],
+                "excerpts": _excerpts(unit, exercise, affected) if open_names else [],
                 "cells": [{"students": round(count, 1), "share": 4 * count / len(quarter)} for count in spread],
             }
         )
     return rows
 
 
-def _body(message: str) -> list[str]:
+def _body_lines(message: str) -> list[str]:
     """A message's lines without the one that names the exercise."""
     return [line.strip() for line in message.splitlines()[1:]]
 
 
-def _sample(found: list[Record]) -> str:
+def _sample_message(records: list[Record]) -> str:
     """What one of the students is told, where the mistake has no sentence of its own."""
-    for one in found:
-        lines = [line for line in _body(one["message"]) if line and not line.startswith("reread")]
+    for record in records:
+        lines = [line for line in _body_lines(record["message"]) if line and not line.startswith("reread")]
         if lines:
             return " ".join(lines)
     return ""
 
 
-def _reread(found: list[Record]) -> str:
+def _section_to_reread(records: list[Record]) -> str:
     """The lesson's section that most of the students are sent to."""
-    said = Counter(
-        line.partition("reread ")[2] for one in found for line in _body(one["message"]) if "reread lesson" in line
+    sections = Counter(
+        line.partition("reread ")[2]
+        for record in records
+        for line in _body_lines(record["message"])
+        if "reread lesson" in line
     )
-    return said.most_common(1)[0][0] if said else ""
+    return sections.most_common(1)[0][0] if sections else ""
 
 
-def _excerpts(unit: str, exercise: str, found: list[Record]) -> list[str]:
+def _excerpts(unit: str, exercise: str, records: list[Record]) -> list[str]:
     """How the mistake looks in the code of some students who are not named, the shortest first."""
-    codes = {code for one in found[:20] if (code := _code(unit, exercise, one["student"]))}
+    codes = {code for record in records[:20] if (code := _student_code(unit, exercise, record["student"]))}
     return sorted(codes, key=len)[:EXCERPTS]
 
 
 @guarded(lambda *_: "")
-def _code(unit: str, exercise: str, student: str) -> str:
+def _student_code(unit: str, exercise: str, student: str) -> str:
     """A student's answer without its docstring and comments, as far as it can be had."""
     cells = nbformat.read(graded_file(student, unit), as_version=4).cells
-    source = next(one.source for one in cells if one.metadata.get("nbgrader", {}).get("grade_id") == exercise)
-    return _bare(source)[:LONGEST]
+    source = next(cell.source for cell in cells if cell.metadata.get("nbgrader", {}).get("grade_id") == exercise)
+    return _without_comments(source)[:LONGEST]
 
 
-def _bare(source: str) -> str:
+def _without_comments(source: str) -> str:
     """Code without comments and docstrings, in which a name could stand."""
     import ast
 

@@ -19,12 +19,13 @@ from utils.checking.observing.refusals import CONFINED
 from utils.checking.packs.packing import bounded_text, unpack_observation
 from utils.checking.records import Observation
 
-MAX_BYTES = 32_000_000  # that a job's process may send
-MAX_OUTPUTS = 60  # of one cell
+MAX_BYTES = 32_000_000  # bytes that a job's process may send
+MAX_OUTPUTS = 60  # outputs of one cell that are kept
 ENDED, TIMEOUT, STOPPED, KILLED = "ended", "timeout", "stopped", "killed"
 GRACE = 2.0  # seconds beyond its own that a cell gets before its process is ended
 SETTLE = 2.0  # seconds that a process which has closed its pipe gets to end by itself
-REMOVAL = 5.0  # seconds that are waited for a job's folder to be gone; where it holds much, it goes on behind
+# Seconds that are waited for a job's folder to be removed; where it holds much, the removal goes on afterwards.
+REMOVAL = 5.0
 ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
 
 
@@ -84,10 +85,11 @@ class Job:
 
     def _start(self, fatal: dict[int, str]) -> None:
         self.fatal, self.nonce = fatal, secrets.token_hex(16)
-        left = max(1.0, self.deadline - time.monotonic())
-        self.give_up = time.monotonic() + left + 15  # the watcher ends the job earlier; this is for a watcher gone
+        seconds_left = max(1.0, self.deadline - time.monotonic())
+        # The watcher ends the job earlier than this; this limit is for a watcher that is gone.
+        self.give_up = time.monotonic() + seconds_left + 15
         job = {**self.job, "seconds": self.limits.cell_seconds, "skip": list(fatal), "nonce": self.nonce}
-        bounds = {"total": left, "memory": self.limits.memory_bytes, "disk": self.limits.disk_bytes}
+        bounds = {"total": seconds_left, "memory": self.limits.memory_bytes, "disk": self.limits.disk_bytes}
         receive, send = os.pipe()
         status, tell = os.pipe()
         stop, self.go_on = os.pipe()
@@ -98,18 +100,19 @@ class Job:
             try:
                 self.warm = _fork(self.level, file.fileno(), send, tell, stop)
             finally:
-                for one in (send, tell, stop):
-                    os.close(one)
+                for descriptor in (send, tell, stop):
+                    os.close(descriptor)
         self.receive, self.status = receive, status
 
     def result(self) -> Run:
-        """What came out. Cells in which the process died or hung are left out, and the others run again, a few times."""
+        """The job's run. Cells in which the process died or hung are left out, and the others run again, a few times."""
         while True:
             run = self._collect()
             if run.how == STOPPED:
                 self.hung.add(run.reached)
             run.hung = frozenset(self.hung)
-            if run.lost and not self.lost:  # no fault of the cell's: its sandbox was gone, and there is a new one
+            # The cell is not at fault: its sandbox was gone, and there is a new one.
+            if run.lost and not self.lost:
                 self.lost = True
                 self._start(self.fatal)
                 continue
@@ -121,7 +124,8 @@ class Job:
     def _collect(self) -> Run:
         run = Run(fatal=dict(self.fatal))
         try:
-            if self._read(run):  # a process that ends closes its pipe first: let it end, before it is told to
+            # A process that ends by itself closes its pipe first: it is given time to end before it is stopped.
+            if self._read(run):
                 select.select([self.status], [], [], SETTLE)
             os.close(self.go_on)
             self._end(run)
@@ -137,8 +141,8 @@ class Job:
             whether the pipe was closed although there was more to come.
         """
         buffer, total, silence = b"", 0, self.limits.cell_seconds + GRACE
-        while run.how != ENDED and (left := min(silence, self.give_up - time.monotonic())) > 0:
-            if not select.select([self.receive], [], [], left)[0]:
+        while run.how != ENDED and (seconds_left := min(silence, self.give_up - time.monotonic())) > 0:
+            if not select.select([self.receive], [], [], seconds_left)[0]:
                 return False
             chunk = os.read(self.receive, 1 << 20)
             total += len(chunk)
@@ -146,41 +150,41 @@ class Job:
                 return not chunk
             *lines, buffer = (buffer + chunk).split(b"\n")
             for line in lines:
-                _take(line, run, self.nonce)
+                _take_line(line, run, self.nonce)
         return False
 
     def _end(self, run: Run) -> None:
         """Reads how the job's process ended; a watcher that says nothing is gone, and its sandbox is started anew."""
-        said = {}
+        report = {}
         if select.select([self.status], [], [], max(5.0, self.give_up - time.monotonic()))[0]:
             try:
-                said = json.loads(os.read(self.status, 1 << 16) or b"{}")
+                report = json.loads(os.read(self.status, 1 << 16) or b"{}")
             except ValueError:
                 pass
-            select.select([self.status], [], [], REMOVAL)  # closed when its folder is gone
-        if not said:
+            select.select([self.status], [], [], REMOVAL)  # this pipe is closed when the job's folder is gone
+        if not report:
             _replace(self.level, self.warm)
-            said, run.lost = {"how": KILLED, "signal": 0}, True
-        if "why" in said or said["how"] == "unconfined":
-            raise settings.KitError(said.get("why", f"a process could not be confined by {self.level}."))
+            report, run.lost = {"how": KILLED, "signal": 0}, True
+        if "why" in report or report["how"] == "unconfined":
+            raise settings.KitError(report.get("why", f"a process could not be confined by {self.level}."))
         if run.how != ENDED:
-            run.how = TIMEOUT if said["how"] == TIMEOUT else STOPPED if said["how"] == STOPPED else KILLED
-            run.why = _words(said, self.limits.cell_seconds)
+            run.how = TIMEOUT if report["how"] == TIMEOUT else STOPPED if report["how"] == STOPPED else KILLED
+            run.why = _reason_in_words(report, self.limits.cell_seconds)
 
 
-def _words(said: dict, seconds: float) -> str:
-    if said["how"] == STOPPED:
+def _reason_in_words(report: dict, seconds: float) -> str:
+    if report["how"] == STOPPED:
         return f"it went on for longer than {seconds:g} s, whatever was done to stop it"
-    if said["how"] == "disk":
+    if report["how"] == "disk":
         return "it wrote more to disk than is allowed"
-    number = said.get("signal", 0)
+    number = report.get("signal", 0)
     if number == signal.SIGXCPU:
         return "it computed for longer than is allowed"
     if number == signal.SIGSEGV:
         return "it crashed (segmentation fault), as after endless recursion in compiled code or a wrong pointer"
     if number:
-        known = number in set(signal.Signals)
-        return f"it was ended by {signal.Signals(number).name if known else f'signal {number}'}"
+        is_named = number in set(signal.Signals)
+        return f"it was ended by {signal.Signals(number).name if is_named else f'signal {number}'}"
     return "it ended its own process"
 
 
@@ -201,15 +205,15 @@ def _fork(level: str, *descriptors: int) -> Warm:
     raise settings.KitError(f"the {level} sandbox ended as soon as it was started.")
 
 
-def _replace(level: str, gone: Warm) -> None:
+def _replace(level: str, warm: Warm) -> None:
     """Ends a warm process, so that the next job starts another; unless a thread that noticed before has done so."""
     with _starting:
-        if _running.get(level) is gone:
+        if _running.get(level) is warm:
             _running.pop(level).end()
 
 
-def _take(line: bytes, run: Run, nonce: str) -> None:
-    """Notes one line; one that is not of the agreed form counts as not sent."""
+def _take_line(line: bytes, run: Run, nonce: str) -> None:
+    """Enters one line into the run; a line that is not of the agreed form counts as not sent."""
     try:
         data = json.loads(line)
         if data["nonce"] != nonce:
@@ -220,33 +224,33 @@ def _take(line: bytes, run: Run, nonce: str) -> None:
         index = int(data["cell"])
         if "exercise" in data:
             name = str(data["exercise"])
-            seen = [unpack_observation(item) for item in data["observations"]]
+            observations = [unpack_observation(item) for item in data["observations"]]
             if data.get("again") or name not in run.observations:
-                run.observations[name] = seen
+                run.observations[name] = observations
             run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
         elif "outputs" in data:
-            run.outputs.setdefault(index, [_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
-            refused = [out for out in data["outputs"] if out.get("refused") == CONFINED]
+            run.outputs.setdefault(index, [_rebuilt_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
+            refused = [output for output in data["outputs"] if output.get("refused") == CONFINED]
             if refused:
-                run.confined.setdefault(index, _output(refused[0]))
+                run.confined.setdefault(index, _rebuilt_output(refused[0]))
         run.reached = max(run.reached, index + 1)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
         pass
 
 
-def _output(item: dict) -> dict:
+def _rebuilt_output(item: dict) -> dict:
     """An output in nbformat's form, rebuilt field by field: whatever else was sent is left out."""
     kind = item["output_type"]
     if kind == "stream":
         name = "stderr" if item["name"] == "stderr" else "stdout"
-        return {"output_type": kind, "name": name, "text": _plain(item["text"])}
+        return {"output_type": kind, "name": name, "text": _writable_text(item["text"])}
     if kind == "error":
         text = {name: bounded_text(item[name]) for name in ("ename", "evalue")}
         return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
-    data = {name: _plain(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
+    data = {name: _writable_text(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
-def _plain(text: object) -> str:
+def _writable_text(text: object) -> str:
     """Text that can be written to a file: half a character becomes a question mark."""
     return str(text).encode("utf-8", "replace").decode()

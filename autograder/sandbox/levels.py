@@ -26,10 +26,19 @@ MEANING = {
     LANDLOCK: "only allowed files can be opened, no network, no signals to others, limits on memory, time and disk",
     RLIMITS: "limits on memory, time and files alone: code can read and write what you can",
 }
-_SYSTEM = ("/usr/bin", "/usr/sbin", "/usr/lib", "/usr/lib64", "/usr/libexec", "/usr/local/bin", "/usr/local/lib")
-_LINKED = ("/bin", "/sbin", "/lib", "/lib64")
-_SMALL = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/share/fonts", "/etc/fonts")
-_MACHINE = ("/sys/devices/system/cpu", "/sys/devices/system/node")  # what the processor can do: torch chooses by it
+_SYSTEM_FOLDERS = (
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/lib",
+    "/usr/lib64",
+    "/usr/libexec",
+    "/usr/local/bin",
+    "/usr/local/lib",
+)
+_LINKED_FOLDERS = ("/bin", "/sbin", "/lib", "/lib64")
+_SMALL_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/usr/share/fonts", "/etc/fonts")
+# These folders say what the processor can do, by which torch chooses its kernels.
+_MACHINE_FOLDERS = ("/sys/devices/system/cpu", "/sys/devices/system/node")
 _START_SECONDS = 120
 _PREFIX = "submissions-"
 
@@ -45,8 +54,8 @@ class Warm:
             self.folder, self.lock = _scratch_folder()
         plan = {"level": level, "readable": readable(), "scratch": self.folder or _SCRATCH, "writable": _writable()}
         self.said = tempfile.TemporaryFile()
-        self.channel, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "inside.warm", str(theirs.fileno()), json.dumps(plan)]
+        self.channel, far_end = socket.socketpair()
+        command = [sys.executable, "-m", "inside.warm", str(far_end.fileno()), json.dumps(plan)]
         self.process = subprocess.Popen(
             _bubblewrap(command) if level == BUBBLEWRAP else command,
             cwd="/" if level == BUBBLEWRAP else self.folder,
@@ -54,20 +63,21 @@ class Warm:
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.said,
-            pass_fds=(theirs.fileno(),),
+            pass_fds=(far_end.fileno(),),
             start_new_session=True,
         )
-        theirs.close()
-        Finalize(None, self.end, exitpriority=1)  # atexit is passed over in workers
+        far_end.close()
+        # Workers do not run what is registered with atexit.
+        Finalize(None, self.end, exitpriority=1)
         self.channel.settimeout(_START_SECONDS)
         if self._receive() != b"r":
             self.process.kill()
             self.process.wait()
             self.said.seek(0)
-            said = self.said.read().decode(errors="replace").strip().splitlines()
+            lines = self.said.read().decode(errors="replace").strip().splitlines()
             self.end()
             raise settings.KitError(
-                f"the {level} sandbox could not be started: {said[-1] if said else 'no reason given'}"
+                f"the {level} sandbox could not be started: {lines[-1] if lines else 'no reason given'}"
             )
 
     def fork(self, *descriptors: int) -> bool:
@@ -78,7 +88,7 @@ class Warm:
             return False
 
     def end(self) -> None:
-        """Ends it and every job of its."""
+        """Ends this process and every job that it has started."""
         self.channel.close()
         self.process.kill()
         self.process.wait()
@@ -97,14 +107,15 @@ class Warm:
 
 def _scratch_folder() -> tuple[str, TextIO]:
     """A new folder for jobs' scratch folders, and the lock that says it is in use; those of dead graders are removed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError), open(left / ".lock") as lock:
+    for old_folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError), open(old_folder / ".lock") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            disk.remove(left)
-    made = Path(tempfile.mkdtemp())
-    lock = open(made / ".lock", "w")
+            disk.remove(old_folder)
+    folder = Path(tempfile.mkdtemp())
+    lock = open(folder / ".lock", "w")
     fcntl.flock(lock, fcntl.LOCK_EX)
-    return str(made.rename(made.with_name(_PREFIX + made.name))), lock  # found by others only once it is locked
+    # Other graders look for the prefix, so they find the folder only once it is locked.
+    return str(folder.rename(folder.with_name(_PREFIX + folder.name))), lock
 
 
 def readable() -> list[str]:
@@ -116,13 +127,15 @@ def readable() -> list[str]:
         sys.base_prefix,
         *packages,
         *site.getsitepackages(),
-        *_SYSTEM,
-        *_LINKED,
-        *_SMALL,
-        *_MACHINE,
+        *_SYSTEM_FOLDERS,
+        *_LINKED_FOLDERS,
+        *_SMALL_FILES,
+        *_MACHINE_FOLDERS,
     ]
-    kept = dict.fromkeys([*map(str, _OWN), *(place for place in places if place != "/usr" and Path(place).exists())])
-    return [place for place in kept if not settings.ROOT.is_relative_to(place)]
+    readable_places = dict.fromkeys(
+        [*map(str, _OWN_FOLDERS), *(place for place in places if place != "/usr" and Path(place).exists())]
+    )
+    return [place for place in readable_places if not settings.ROOT.is_relative_to(place)]
 
 
 def _bubblewrap(command: list[str]) -> list[str]:
@@ -130,19 +143,22 @@ def _bubblewrap(command: list[str]) -> list[str]:
     arguments = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--uid", "65534"]
     arguments += ["--gid", "65534", "--hostname", "course", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
     arguments += ["--tmpfs", _SCRATCH]
-    for place in sorted(readable(), key=lambda one: one.count("/")):
+    for place in sorted(readable(), key=lambda place: place.count("/")):
         path = Path(place)
-        if path.is_symlink() and place in _LINKED:
+        if path.is_symlink() and place in _LINKED_FOLDERS:
             arguments += ["--symlink", os.readlink(place), place]
         else:
-            arguments += ["--ro-bind", place, f"{_COURSE}/{path.name}" if path in _OWN else place]
+            arguments += ["--ro-bind", place, f"{_COURSE}/{path.name}" if path in _OWN_FOLDERS else place]
     for place in ("/tmp", "/dev", "/"):
-        arguments += ["--remount-ro", place]  # what one job could write there, the next would find
+        # A job could otherwise leave something there for the next one.
+        arguments += ["--remount-ro", place]
     return [*arguments, "--chdir", _SCRATCH, *command]
 
 
-_OWN = (settings.ROOT / "utils", settings.ROOT / "autograder" / "sandbox" / "inside")  # all that is seen of the course
-_COURSE, _SCRATCH = "/course", "/scratch"  # where that and the scratch folder lie in bubblewrap's view
+# All of the course that a submission can see.
+_OWN_FOLDERS = (settings.ROOT / "utils", settings.ROOT / "autograder" / "sandbox" / "inside")
+# Where the course's folders and the scratch folder lie in bubblewrap's view.
+_COURSE, _SCRATCH = "/course", "/scratch"
 
 
 def _writable() -> list[str]:
@@ -151,15 +167,15 @@ def _writable() -> list[str]:
 
 
 def _environment(level: str, home: str) -> dict:
-    kept = {name: value for name, value in os.environ.items() if name in ("LANG", "LC_ALL", "LD_LIBRARY_PATH")}
+    inherited = {name: value for name, value in os.environ.items() if name in ("LANG", "LC_ALL", "LD_LIBRARY_PATH")}
     one_thread = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
     return {
-        **kept,
+        **inherited,
         **one_thread,
         "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
         "HOME": home,
-        "USER": "student",  # there is no list of users to ask
-        "PYTHONPATH": _COURSE if level == BUBBLEWRAP else os.pathsep.join(str(one.parent) for one in _OWN),
+        "USER": "student",  # the sandbox has no list of users to look the name up in
+        "PYTHONPATH": _COURSE if level == BUBBLEWRAP else os.pathsep.join(str(path.parent) for path in _OWN_FOLDERS),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1",
@@ -171,12 +187,12 @@ def _environment(level: str, home: str) -> dict:
 @cache
 def available() -> tuple[str, ...]:
     """The levels that this machine has, best first; each was tried, not assumed."""
-    found = []
-    if shutil.which("bwrap") and syscalls.available() and _runs(_bubblewrap(_probe())):
-        found.append(BUBBLEWRAP)
+    levels = []
+    if shutil.which("bwrap") and syscalls.available() and _succeeds(_bubblewrap(_probe())):
+        levels.append(BUBBLEWRAP)
     if landlock.version() and syscalls.available():
-        found.append(LANDLOCK)
-    return (*found, RLIMITS)
+        levels.append(LANDLOCK)
+    return (*levels, RLIMITS)
 
 
 def _probe() -> list[str]:
@@ -185,12 +201,12 @@ def _probe() -> list[str]:
     return [sys.executable, "-c", code]
 
 
-def _runs(command: list[str]) -> bool:
+def _succeeds(command: list[str]) -> bool:
     try:
-        ran = subprocess.run(command, env=_environment(BUBBLEWRAP, _SCRATCH), capture_output=True, timeout=60)
+        completed = subprocess.run(command, env=_environment(BUBBLEWRAP, _SCRATCH), capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
-    return ran.returncode == 0
+    return completed.returncode == 0
 
 
 def choose(level: str | None = None, accept_weak: bool = False, proven: bool = False, device: str = "cpu") -> str:

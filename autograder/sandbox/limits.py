@@ -36,23 +36,23 @@ def limits_of(unit: str, device: str = "cpu") -> Limits:
         KitError: one of them is not a number of seconds.
     """
     table = settings.table()
-    asked, multiplier = table["limits"], table.get("timeout_multiplier", {}).get(unit, 1)
+    bounds, multiplier = table["limits"], table.get("timeout_multiplier", {}).get(unit, 1)
     unbounded = device.startswith(("cuda", "mps"))  # a driver maps far more than it uses
     return Limits(
         cell_seconds=_seconds("COURSE_CELL_SECONDS", table["cell_seconds"] * multiplier),
-        submission_seconds=_seconds("COURSE_SUBMISSION_SECONDS", asked["submission_seconds"] * multiplier),
-        memory_bytes=0 if unbounded else int(asked["memory_mb"]) << 20,
-        disk_bytes=int(asked["disk_mb"]) << 20,
+        submission_seconds=_seconds("COURSE_SUBMISSION_SECONDS", bounds["submission_seconds"] * multiplier),
+        memory_bytes=0 if unbounded else int(bounds["memory_mb"]) << 20,
+        disk_bytes=int(bounds["disk_mb"]) << 20,
     )
 
 
 def _seconds(variable: str, setting: float) -> float:
-    asked = os.environ.get(variable, "")
+    override = os.environ.get(variable, "")
     try:
-        seconds = float(asked or setting)
+        seconds = float(override or setting)
     except ValueError:
         seconds = math.nan
     if not 0 < seconds < math.inf:
-        where = f"{variable}={asked!r}" if asked else f"{setting!r}, as pyproject.toml has it,"
+        where = f"{variable}={override!r}" if override else f"{setting!r}, as pyproject.toml has it,"
         raise settings.KitError(f"{where} is not a number of seconds.")
     return seconds

@@ -21,7 +21,7 @@ from autograder.bank.freezing import PACKS, pack_text
 from autograder.trials.bench_grading import bench_grading
 
 BOUNDS = {"lesson": 90, "solution notebook": 60, "self-check": 1, "first self-check": 1, "audit": 20}
-FULL_COURSE = 17  # units
+FULL_COURSE = 17  # units that the full course has
 _FIRST_CHECK = """
 import sys, time, torch
 started = time.perf_counter()
@@ -46,8 +46,8 @@ def _processor() -> str:
     """The processor's name, as the system tells it."""
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
-    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return f"{named[0]} ({platform.machine()})" if named else platform.machine()
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return f"{names[0]} ({platform.machine()})" if names else platform.machine()
 
 
 def _memory_gib() -> float:
@@ -57,16 +57,16 @@ def _memory_gib() -> float:
 def _units() -> Iterator[str]:
     yield f"\n{'what':<44} {'seconds':>8} {'bound':>6}"
     for count in (len(catalogue.units()), FULL_COURSE):
-        yield _row("first self-check", f"of {count} units", first_self_check(count))
+        yield _table_row("first self-check", f"of {count} units", first_self_check(count))
     for unit in catalogue.units():
         lesson = build.dressed(settings.LESSON_TWINS / f"{unit}.py")
-        yield _row("lesson", unit, _timed(lambda: build.run(lesson, settings.LESSONS)))
+        yield _table_row("lesson", unit, _timed(lambda: build.run(lesson, settings.LESSONS)))
         solution = nbformat.read(settings.SOLUTIONS / unit / f"{unit}.ipynb", as_version=4)
-        yield _row("solution notebook", unit, _timed(lambda: build.run(solution, settings.SOLUTIONS / unit)))
+        yield _table_row("solution notebook", unit, _timed(lambda: build.run(solution, settings.SOLUTIONS / unit)))
         for exercise in catalogue.exercises_of(unit):
-            yield _row("self-check", exercise.name, _timed(lambda: _self_check(exercise)))
+            yield _table_row("self-check", exercise.name, _timed(lambda: _self_check(exercise)))
         command = [sys.executable, "-m", "autograder", "audit", unit]
-        yield _row("audit", unit, _timed(lambda: subprocess.run(command, cwd=settings.ROOT, capture_output=True)))
+        yield _table_row("audit", unit, _timed(lambda: subprocess.run(command, cwd=settings.ROOT, capture_output=True)))
 
 
 def _timed(action: Callable) -> float:
@@ -75,7 +75,7 @@ def _timed(action: Callable) -> float:
     return time.perf_counter() - started
 
 
-def _row(what: str, name: str, seconds: float) -> str:
+def _table_row(what: str, name: str, seconds: float) -> str:
     over = "  over" if seconds > BOUNDS[what] else ""
     return f"{what + ' ' + name:<44} {seconds:>8.2f} {BOUNDS[what]:>6}{over}"
 
@@ -95,14 +95,14 @@ def first_self_check(count: int) -> float:
     with tempfile.TemporaryDirectory() as place:
         utils = shutil.copytree(settings.ROOT / "utils", Path(place) / "utils")
         folder = utils / PACKS.relative_to(settings.ROOT / "utils")
-        there = sorted(folder.glob("*.json"))
-        for number in range(len(there), count):
-            exercises = json.loads(there[number % len(there)].read_text(encoding="utf-8"))["exercises"]
-            copies = [{**one, "name": f"{one['name']}_{number}"} for one in exercises]
+        packs = sorted(folder.glob("*.json"))
+        for number in range(len(packs), count):
+            exercises = json.loads(packs[number % len(packs)].read_text(encoding="utf-8"))["exercises"]
+            copies = [{**exercise, "name": f"{exercise['name']}_{number}"} for exercise in exercises]
             (folder / f"{number + 1:02}_copy.json").write_text(
                 pack_text(f"{number + 1:02}_copy", copies), encoding="utf-8"
             )
         environment = {**os.environ, "PYTHONPATH": place, "COURSE_DEVICE": "cpu"}
         command = [sys.executable, "-c", _FIRST_CHECK]
-        ran = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=True)
-        return float(ran.stderr.splitlines()[-1])
+        completed = subprocess.run(command, cwd=place, env=environment, capture_output=True, text=True, check=True)
+        return float(completed.stderr.splitlines()[-1])

@@ -31,13 +31,14 @@ HOSTILE = (
     "nested-json",
     "reads-others",
 )
-STILL = ("right-", "stub-", "notebook-", "endless-")  # of the sample class, what is not a plain wrong answer
+# The beginnings of names in the sample class whose submissions are no plain wrong answers.
+STILL = ("right-", "stub-", "notebook-", "endless-")
 BROKEN_SHARE, RIGHT_SHARE = 0.01, 0.6
 
 
 @dataclass(frozen=True)
 class Measured:
-    """What grading a class took."""
+    """The time and memory that grading a class took, and the scores and states that came of it."""
 
     seconds: float
     peak_bytes: int
@@ -76,9 +77,9 @@ def build_class(folder: Path, size: int) -> list[str]:
     ordinary = []
     for number in range(size):
         student = f"student-{number:05}"
-        every = size // broken
-        if number % every == every - 1 and number // every < broken:
-            files = build(by_name[HOSTILE[number // every % len(HOSTILE)]], released, solved, folder)
+        period = size // broken
+        if number % period == period - 1 and number // period < broken:
+            files = build(by_name[HOSTILE[number // period % len(HOSTILE)]], released, solved, folder)
         else:
             solved_it = number % 10 < 10 * RIGHT_SHARE
             text = right[number // 2 % len(right)] if solved_it else wrong[number % len(wrong)]
@@ -102,18 +103,18 @@ def grade_class(folder: Path, workers: int) -> Measured:
         cwd=settings.ROOT, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     watch = _Memory(grading.pid)
-    _, said = grading.communicate()
+    _, errors = grading.communicate()
     seconds = time.perf_counter() - started
     if grading.returncode:
-        raise settings.KitError(f"grading failed: {said.strip().splitlines()[-1:]}")
+        raise settings.KitError(f"grading failed: {errors.strip().splitlines()[-1:]}")
     lines = (folder / "results" / f"{UNIT}.journal.jsonl").read_text(encoding="utf-8").splitlines()
     outcomes = [entry for line in lines if "records" in (entry := json.loads(line))]
-    took = sorted(one["seconds"] for one in outcomes)
+    seconds_each = sorted(outcome["seconds"] for outcome in outcomes)
     states: dict[str, int] = {}
-    for record in (record for one in outcomes for record in one["records"]):
+    for record in (record for outcome in outcomes for record in outcome["records"]):
         states[record["state"]] = states.get(record["state"], 0) + 1
-    scores = {one["student"]: sum(record["points"] for record in one["records"]) for one in outcomes}
-    return Measured(seconds, watch.end(), took[round(0.95 * (len(took) - 1))], scores, states)
+    scores = {outcome["student"]: sum(record["points"] for record in outcome["records"]) for outcome in outcomes}
+    return Measured(seconds, watch.end(), seconds_each[round(0.95 * (len(seconds_each) - 1))], scores, states)
 
 
 def grade_sample(folder: Path, submitted: Path, students: list[str]) -> tuple[float, dict[str, float | None]]:
@@ -151,6 +152,6 @@ def _memory(process: int) -> int:
         for line in Path(f"/proc/{process}/smaps_rollup").read_text().splitlines():
             if line.startswith("Pss:"):
                 return int(line.split()[1]) * 1024
-    except OSError:  # gone, or another's
+    except OSError:  # the process has ended, or belongs to another user
         pass
     return 0

@@ -29,7 +29,8 @@ def demo(unit: str) -> Iterator[str]:
     release(unit)
     count = build(unit, folder)
     yield f"{count} sample submissions in {folder / 'submitted'}"
-    records = grade(unit, Options(workers=os.cpu_count() or 1, accept_weak=True))  # it wrote every submission itself
+    # The weak sandbox is accepted, since the demo wrote every submission itself.
+    records = grade(unit, Options(workers=os.cpu_count() or 1, accept_weak=True))
     yield "\n" + table(records) + "\n"
     pages = write_feedback(unit)
     yield f"{len(pages)} feedback pages, such as {pages[0]}"

@@ -38,31 +38,33 @@ def margins(units: Iterable[str], processes: int = 2) -> Iterator[Margin]:
     """
     with ThreadPoolExecutor(processes) as pool:
         for unit in units:
-            asked = [(settings.LESSON_TWINS / f"{unit}.py", run, name) for run, name in RUNS]
-            yield from _joined(unit, [*pool.map(seen, *zip(*asked))])
+            runs = [(settings.LESSON_TWINS / f"{unit}.py", run, name) for run, name in RUNS]
+            yield from _joined(unit, [*pool.map(seen, *zip(*runs))])
 
 
 def seen(twin: Path, run: int, name: str) -> list[dict]:
     """What the assertions of a lesson say in one run, with one of the instruction sets."""
     command = [sys.executable, "-m", "autograder.trials.watched_lesson", str(twin), str(run)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", **SETS[name]}
-    ran = subprocess.run(command, cwd=settings.ROOT, env=environment, capture_output=True, text=True)
-    if ran.returncode:
-        raise settings.KitError(f"{twin.stem}, run {run}, {name} instructions: {ran.stderr.strip().splitlines()[-1]}")
-    return json.loads(ran.stdout)
+    completed = subprocess.run(command, cwd=settings.ROOT, env=environment, capture_output=True, text=True)
+    if completed.returncode:
+        raise settings.KitError(
+            f"{twin.stem}, run {run}, {name} instructions: {completed.stderr.strip().splitlines()[-1]}"
+        )
+    return json.loads(completed.stdout)
 
 
 def _joined(unit: str, runs: list[list[dict]]) -> Iterator[Margin]:
     """One row for each assertion; an assertion that stands in the text twice counts as two."""
     for place, first in enumerate(runs[0]):
-        same = [run[place] for run in runs if place < len(run) and run[place]["text"] == first["text"]]
-        known = [one["margin"] for one in same if one["margin"] is not None]
-        held = sum(one["held"] for one in same)
-        yield Margin(unit, first["text"], held, len(runs), min(known) if known else None)
+        same_assertion = [run[place] for run in runs if place < len(run) and run[place]["text"] == first["text"]]
+        compared_margins = [assertion["margin"] for assertion in same_assertion if assertion["margin"] is not None]
+        held = sum(assertion["held"] for assertion in same_assertion)
+        yield Margin(unit, first["text"], held, len(runs), min(compared_margins) if compared_margins else None)
 
 
 def measured_on(unit: str) -> str:
-    """A digest of all that a lesson's assertions depend on: of what it is made from all but the drawing."""
+    """A digest of all that a lesson's assertions depend on: everything that it is made from but the drawing."""
     twin = settings.LESSON_TWINS / f"{unit}.py"
     return made_from(twin, dressed(twin), apart=settings.ROOT / "utils" / "figures")
 
@@ -74,17 +76,19 @@ def recorded() -> dict[str, dict]:
 
 def record(rows: Iterable[Margin]) -> None:
     """Enters the assertions of whole lessons into the record, and writes the page anew."""
-    found, rows = recorded(), list(rows)
+    contents, rows = recorded(), list(rows)
     for unit in dict.fromkeys(row.unit for row in rows):
-        said = [[row.text, row.held, row.runs, row.least and round(row.least, 3)] for row in rows if row.unit == unit]
-        found[unit] = {"made_from": measured_on(unit), "assertions": said}
-    RECORD.write_text(json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
+        assertions = [
+            [row.text, row.held, row.runs, row.least and round(row.least, 3)] for row in rows if row.unit == unit
+        ]
+        contents[unit] = {"made_from": measured_on(unit), "assertions": assertions}
+    RECORD.write_text(json.dumps(contents, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
     PAGE.write_text(page(), encoding="utf-8")
 
 
 def page() -> str:
-    """The page of the record."""
-    rows = [Margin(unit, *one) for unit, kept in recorded().items() for one in kept["assertions"]]
+    """The record as a page of Markdown."""
+    rows = [Margin(unit, *assertion) for unit, lesson in recorded().items() for assertion in lesson["assertions"]]
     note = "\nWhat is compared may be stored, and then is the same in every run: a small margin is no risk there.\n"
     return "# How far the lessons' assertions are from failing\n\n" + table(rows) + note
 
@@ -101,10 +105,10 @@ def table(rows: Iterable[Margin], below: float = 0.1) -> str:
         "|---|---|---|---|",
     ]
     for unit in dict.fromkeys(row.unit for row in rows):
-        own = [row for row in rows if row.unit == unit]
-        held = [row for row in own if row.held == row.runs]
-        near = [row for row in held if row.least is not None and row.least < below]
-        lines.append(f"| {unit} | {len(own)} | {len(held)} | {len(near)} |")
+        unit_rows = [row for row in rows if row.unit == unit]
+        always_held = [row for row in unit_rows if row.held == row.runs]
+        close_rows = [row for row in always_held if row.least is not None and row.least < below]
+        lines.append(f"| {unit} | {len(unit_rows)} | {len(always_held)} | {len(close_rows)} |")
     weak = [row for row in rows if row.held < row.runs]
     lines += ["", *(f"- ✗ {row.unit}: holds in {row.held} of {row.runs}: `{row.text}`" for row in weak)]
     close = [row for row in rows if row not in weak and (row.least or 1) < below]

@@ -12,7 +12,7 @@ def family(process: int) -> list[int]:
                 parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
         except OSError:
             pass
-    found = {process}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return sorted(found)
+    members = {process}
+    while children := {child for child, parent in parents.items() if parent in members} - members:
+        members |= children
+    return sorted(members)

@@ -21,7 +21,9 @@ def sample_class(released: nbformat.NotebookNode, solved: nbformat.NotebookNode)
         solved: the solution's notebook.
     """
     sources = {
-        cell.id: _unmarked(cell.source) for cell in solved.cells if cell.metadata.get("nbgrader", {}).get("solution")
+        cell.id: _without_marks(cell.source)
+        for cell in solved.cells
+        if cell.metadata.get("nbgrader", {}).get("solution")
     }
 
     def notebook(**changes: str) -> nbformat.NotebookNode:
@@ -43,9 +45,10 @@ def sample_class(released: nbformat.NotebookNode, solved: nbformat.NotebookNode)
 
     def arranged(change: Callable) -> str:
         """The solution with its cells rearranged by `change`."""
-        made = notebook()
-        change(made)
-        return json.dumps(made)  # as an editor leaves it: nbformat would mend some of it, and warn
+        rearranged = notebook()
+        change(rearranged)
+        # The text is as an editor leaves it: nbformat would mend some of it, and warn.
+        return json.dumps(rearranged)
 
     softmax, scale = "E.softmax(dim=-1)", " / math.sqrt(Q.shape[-1])  # [*B, N_Q, N_X]"
     return {
@@ -84,31 +87,31 @@ def sample_class(released: nbformat.NotebookNode, solved: nbformat.NotebookNode)
     }  # fmt: skip
 
 
-def _unmarked(source: str) -> str:
+def _without_marks(source: str) -> str:
     return "\n".join(
         line for line in source.splitlines() if line.strip() not in ("### BEGIN SOLUTION", "### END SOLUTION")
     )
 
 
-def _find(notebook: nbformat.NotebookNode, grade_id: str) -> int:
+def _cell_index(notebook: nbformat.NotebookNode, grade_id: str) -> int:
     return next(
         i for i, cell in enumerate(notebook.cells) if cell.metadata.get("nbgrader", {}).get("grade_id") == grade_id
     )
 
 
 def _delete_check(notebook: nbformat.NotebookNode) -> None:
-    del notebook.cells[_find(notebook, "check_attention_scores")]
+    del notebook.cells[_cell_index(notebook, "check_attention_scores")]
 
 
 def _duplicate_cell(notebook: nbformat.NotebookNode) -> None:
-    place = _find(notebook, "attention_scores")
+    place = _cell_index(notebook, "attention_scores")
     notebook.cells.insert(place + 1, nbformat.from_dict(notebook.cells[place]))
 
 
 def _edit_check(notebook: nbformat.NotebookNode) -> None:
     stub = "def stable_softmax(e, dim=-1):\n    return e"
-    notebook.cells[_find(notebook, "stable_softmax")].source = stub
-    notebook.cells[_find(notebook, "check_stable_softmax")].source = "print('all checks passed')"
+    notebook.cells[_cell_index(notebook, "stable_softmax")].source = stub
+    notebook.cells[_cell_index(notebook, "check_stable_softmax")].source = "print('all checks passed')"
 
 
 def _strip_labels(notebook: nbformat.NotebookNode) -> None:
@@ -140,7 +143,7 @@ _DISGUISE = {
 
 
 def _disguised(code: str) -> str:
-    """The same with other names and comments, as somebody hands in who copied it."""
+    """A solution's code with other names and comments, as somebody hands in who copied it."""
     for name, other in _DISGUISE.items():
         code = code.replace(name, other)
     return code.replace("\n", "  # my own\n", 1)

@@ -18,7 +18,8 @@ import jupytext
 
 from autograder import settings
 
-STEP = 1000  # between the random numbers of a seed and those that stand for it in the next run
+# What is added to a lesson's seeds from one run to the next.
+STEP = 1000
 _OPERATORS = {ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge}
 
 
@@ -53,9 +54,9 @@ class _Comparisons(ast.NodeTransformer):
 
     def visit_Compare(self, node: ast.Compare) -> ast.expr:
         self.generic_visit(node)
-        if not all(type(one) in _OPERATORS for one in node.ops):
+        if not all(type(comparison) in _OPERATORS for comparison in node.ops):
             return node
-        kinds = ast.Tuple([ast.Constant(type(one).__name__) for one in node.ops], ast.Load())
+        kinds = ast.Tuple([ast.Constant(type(comparison).__name__) for comparison in node.ops], ast.Load())
         numbers = ast.Tuple([node.left, *node.comparators], ast.Load())
         return ast.Call(ast.Name("_compared", ast.Load()), [self.key, kinds, numbers], [])
 
@@ -63,30 +64,30 @@ class _Comparisons(ast.NodeTransformer):
 def watched(code: list[str]) -> list[Seen]:
     """What the assertions of some cells say when they are run in one namespace."""
     watching = _Watching()
-    seen: dict[int, Seen] = {}
-    by_name = {kind.__name__: made for kind, made in _OPERATORS.items()}
+    assertions: dict[int, Seen] = {}
+    by_name = {kind.__name__: function for kind, function in _OPERATORS.items()}
 
-    def of(key: int) -> Seen:
-        return seen.setdefault(key, Seen(watching.texts[key]))
+    def assertion_of(key: int) -> Seen:
+        return assertions.setdefault(key, Seen(watching.texts[key]))
 
     def compared(key: int, kinds: tuple, numbers: tuple) -> Any:
-        one, held = of(key), True
+        assertion, all_hold = assertion_of(key), True
         for kind, left, right in zip(kinds, numbers, numbers[1:]):
             distance = _distance(left, right)
             if distance is not None:
-                one.margin = distance if one.margin is None else min(one.margin, distance)
-            held = held & by_name[kind](left, right) if held is not True else by_name[kind](left, right)
-        return held
+                assertion.margin = distance if assertion.margin is None else min(assertion.margin, distance)
+            all_hold = all_hold & by_name[kind](left, right) if all_hold is not True else by_name[kind](left, right)
+        return all_hold
 
     def held(key: int, test: object) -> None:
-        one = of(key)
-        one.held = one.held and bool(test)
+        assertion = assertion_of(key)
+        assertion.held = assertion.held and bool(test)
 
     trees = [ast.fix_missing_locations(watching.visit(ast.parse(cell))) for cell in code]
     space = {"__name__": "__main__", "_compared": compared, "_held": held}
     for tree in trees:
         exec(compile(tree, "<lesson>", "exec"), space)
-    return [seen[key] for key in sorted(seen)]
+    return [assertions[key] for key in sorted(assertions)]
 
 
 def _distance(left: object, right: object) -> float | None:
@@ -94,7 +95,7 @@ def _distance(left: object, right: object) -> float | None:
     import torch
 
     try:
-        a, b = (torch.as_tensor(one).detach().to("cpu", torch.float64) for one in (left, right))
+        a, b = (torch.as_tensor(number).detach().to("cpu", torch.float64) for number in (left, right))
         share = (a - b).abs() / torch.maximum(a.abs(), b.abs()).clamp_min(1e-300)
     except (TypeError, ValueError, RuntimeError):
         return None  # not numbers
@@ -105,13 +106,13 @@ def _shifted(by: int) -> None:
     """From now on a seed of torch stands for other random numbers; data that Python draws stay as they are."""
     import torch
 
-    usual = torch.manual_seed
+    original_seeding = torch.manual_seed
 
     class Generator(torch.Generator):
         def manual_seed(self, seed):
             return super().manual_seed(seed + by)
 
-    vars(torch).update(manual_seed=lambda seed: usual(seed + by), Generator=Generator)
+    vars(torch).update(manual_seed=lambda seed: original_seeding(seed + by), Generator=Generator)
     torch.random.manual_seed = torch.manual_seed
 
 
@@ -128,8 +129,8 @@ def main(twin: str, run: str) -> None:
     os.chdir(settings.LESSONS)
     code = [cell.source for cell in cells if "setup" not in cell.metadata.get("tags", [])]
     with redirect_stdout(io.StringIO()):
-        found = watched(code)
-    print(json.dumps([asdict(one) for one in found]))
+        assertions = watched(code)
+    print(json.dumps([asdict(assertion) for assertion in assertions]))
 
 
 if __name__ == "__main__":

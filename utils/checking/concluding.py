@@ -1,4 +1,4 @@
-"""From observations to a result: an object is run on all cases, each is judged, and what failed is described once."""
+"""Examines an object: runs it on all cases, judges each observation, and puts the failures into one message."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from utils.checking.records import FrozenExercise
 
 
 def examine(exercise: FrozenExercise, student_object: object, device: str | torch.device = "cpu") -> Result:
-    """Runs an object on all cases of a frozen exercise, judges what it did, and concludes."""
+    """Runs an object on all cases of a frozen exercise, judges the observations, and returns the result."""
     verdicts = []
     for frozen in exercise.cases:
         observation = observe(student_object, frozen.case, device, watched=bool(exercise.forbidden))
@@ -24,7 +24,7 @@ def examine(exercise: FrozenExercise, student_object: object, device: str | torc
 
 
 def conclude(exercise: FrozenExercise, verdicts: Sequence[Verdict]) -> Result:
-    """One result from the verdicts on an exercise's cases: points by part, one message, one misconception."""
+    """The result from the verdicts on an exercise's cases, with points, one message, and at most one misconception."""
     points = earned(exercise, verdicts)
     totals = exercise.name, sum(points.values()), sum(exercise.points.values())
     failed = [verdict for verdict in verdicts if not verdict.passed]

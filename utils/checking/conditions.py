@@ -1,4 +1,4 @@
-"""What a case is examined under: the names of the conditions, with what is true of each, and of declared cases at the edge."""
+"""The names of the conditions under which cases are examined, with what each varies."""
 
 from enum import Flag, auto
 
@@ -9,12 +9,12 @@ class Varies(Flag):
     """What a condition changes."""
 
     MAGNITUDE = auto()  # numbers are large
-    EXTREME = auto()  # no number is an ordinary one
-    PRECISION = auto()  # what is wrong elsewhere shows too, through finer tolerances
+    EXTREME = auto()  # no number has an ordinary size
+    PRECISION = auto()  # finer tolerances show mistakes that are within tolerance elsewhere
 
 
 class ConditionName(Described):
-    """A condition's name, by which an author waives it. How its cases are made is the instructor's side's business."""
+    """A condition's name, by which an author waives it. `autograder.bank.cases.conditions` makes its cases."""
 
     FLOAT64 = "float64", Varies.PRECISION
     BFLOAT16 = "bfloat16"
@@ -31,12 +31,12 @@ class ConditionName(Described):
     CALLS = "calls"
     GRADIENTS = "gradients"
     SATURATION = "saturation", Varies.MAGNITUDE | Varies.EXTREME
-    EDGE = "edge"  # of a declared case at the edge of what is asked, which no condition made
+    EDGE = "edge"  # a declared case at the edge of what is asked; no condition adds it
 
 
 def those(varied: Varies) -> frozenset[ConditionName]:
-    """The names of all conditions that change something of a kind."""
-    return frozenset(one for one in ConditionName if one.has(varied))
+    """The names of all conditions that vary something of a kind."""
+    return frozenset(name for name in ConditionName if name.has(varied))
 
 
 MAGNITUDES, EXTREME, FINER = those(Varies.MAGNITUDE), those(Varies.EXTREME), those(Varies.PRECISION)

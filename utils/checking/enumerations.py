@@ -1,4 +1,4 @@
-"""The kind of enumeration that checks speak in: texts, each with what is true of it beside it."""
+"""The kind of enumeration that the checks use: texts, each with flags for its traits."""
 
 from enum import Flag, StrEnum
 from typing import Self
@@ -16,5 +16,5 @@ class Described(StrEnum):
         return member
 
     def has(self, trait: Flag) -> bool:
-        """Whether a flag, or one of several, stands beside the text."""
+        """Whether the member has a flag, or any of several."""
         return self.traits is not None and bool(self.traits & trait)

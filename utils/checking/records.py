@@ -1,4 +1,4 @@
-"""The data that flows from a case to a verdict. How it is written as JSON is in `utils.checking.packs.packing`."""
+"""The records that lead from a case to a verdict. Their form in JSON is in `utils.checking.packs.packing`."""
 
 import builtins
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 
 MAX_TEXT = 4000  # characters of one text, and members of one list, that are taken over from a student's process
 MAX_OUTPUTS, MAX_DIMENSIONS = 16, 64
-UNDECIDED = "undecided"  # the structure of what could not be seen
+UNDECIDED = "undecided"  # the structure of a result that could not be observed
 MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
 
 
@@ -90,21 +90,23 @@ class DrawnCase:
 
     @builtins.property  # `property` is a field here
     def plain(self) -> bool:
-        """Whether an author declared the case for students to see, and it is about results, not about what is kept."""
+        """Whether the case is declared and no condition adds to it, and it has no bound on kept tensors."""
         return not self.condition and "kept" not in self.bounds
 
     @builtins.property
     def given_sizes(self) -> dict[str, int]:
         """The sizes of axes, and the whole numbers among the inputs."""
-        numbers = {name: one for name, one in self.inputs.items() if isinstance(one, int) and not isinstance(one, bool)}
+        numbers = {
+            name: value for name, value in self.inputs.items() if isinstance(value, int) and not isinstance(value, bool)
+        }
         return {**self.sizes, **numbers}
 
     @builtins.property
     def arrays(self) -> list[np.ndarray]:
         """All arrays of the case: inputs, those that helpers are built from, and weights."""
-        given = [*self.inputs.values(), *self.weights.values()]
-        given += [array for value in given if isinstance(value, Helper) for array in value.arguments.values()]
-        return [value for value in given if isinstance(value, np.ndarray)]
+        values = [*self.inputs.values(), *self.weights.values()]
+        values += [array for value in values if isinstance(value, Helper) for array in value.arguments.values()]
+        return [value for value in values if isinstance(value, np.ndarray)]
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class Output:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why no output came: a stage ("signature", "constructor", "weights", "call", "timeout"), and the error."""
+    """Why there is no output: a stage ("signature", "constructor", "weights", "call", "timeout"), and the error."""
 
     stage: str
     type: str
@@ -144,14 +146,14 @@ class Failure:
     line: str = ""  # the student's source line that raised
     where: str = ""  # the function that this line is part of
     bases: str = ""  # what the error's type extends, separated by spaces
-    helper: bool = False  # raised by what the case gave to the code, such as a toy decoder that refuses what it is fed
+    helper: bool = False  # raised by an input of the case, such as a toy decoder that refuses its arguments
     own: bool = False  # raised or asserted by the author of the code, in words of his own
-    refused: str = ""  # by the confinement, were there one: see `utils.checking.observing.refusals`
+    refused: str = ""  # how the sandbox of grading would have caused the error: see `utils.checking.observing.refusals`
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What a student's object did with one case. Plain data: judging it runs none of the student's code."""
+    """What a student's object did on one case, as plain data: judging it runs none of the student's code."""
 
     structure: str = ""  # "tensor", "tuple", "list", "NoneType", ... : the type that was returned
     outputs: tuple[Output, ...] = ()
@@ -161,16 +163,17 @@ class Observation:
     called: tuple[str, ...] = ()  # names of the torch functions that ran
     # name -> array, or None where no gradient arrived
     gradients: dict[str, np.ndarray | None] = field(default_factory=dict)
-    asking: tuple[str, ...] = ()  # names of parameters that ask for a gradient, and that none reached
+    asking: tuple[str, ...] = ()  # names of parameters that ask for a gradient and that no gradient reached
     backward: str = ""  # the error that computing the gradients raised
     unstable: bool = False  # another call with the same inputs gave something else
-    overwritten: bool = False  # what an earlier call had given was changed by a later one
+    overwritten: bool = False  # a later call changed the result of an earlier one
     asked_only: bool = False  # it failed, and would not have if no gradient had been asked for
-    made: dict[str, int] = field(default_factory=dict)  # entries of tensors on the way, by the names of a case's bounds
+    # entries of intermediate tensors, by the names of a case's bounds
+    made: dict[str, int] = field(default_factory=dict)
     # name -> what a parameter holds in a new module: see `DrawnCase.starts`
     starts: dict[str, str] = field(default_factory=dict)
     device: str = "cpu"  # where the inputs were
-    there: "Observation | None" = None  # what came on a GPU, where that differs from what came on the CPU
+    there: "Observation | None" = None  # the observation on a GPU, where it differs from the one on the CPU
 
 
 @dataclass(frozen=True)
@@ -189,13 +192,13 @@ class FrozenCase:
 
     @property
     def is_sketched(self) -> bool:
-        """Whether of some result a sketch alone is known, as of large ones in a self-check."""
-        return any(one.sketch is not None for one in self.expected.outputs)
+        """Whether the case holds only a sketch of some expected result, as of large results in a self-check."""
+        return any(output.sketch is not None for output in self.expected.outputs)
 
 
 @dataclass(frozen=True)
 class FrozenExercise:
-    """All that judging needs to know of an exercise, and nothing that answers it."""
+    """The data of an exercise that judging needs, without any code that answers it."""
 
     name: str
     unit: str
@@ -210,7 +213,7 @@ class FrozenExercise:
     points: dict[str, int]  # part -> points
     misconceptions: dict[str, str]  # name -> the sentence a student reads
     cases: tuple[FrozenCase, ...]
-    # of the misconceptions those that nobody declared: a change of an input, a weight or a result
+    # names of the misconceptions that nobody declared: changes of an input, a weight or a result
     invented: tuple[str, ...] = ()
     examined: int = 0  # how many properties grading examines
     shapes: dict[str, str] = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"

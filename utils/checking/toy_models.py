@@ -1,4 +1,4 @@
-"""Things that an exercise's function is given to work with, besides tensors: built from a case's numbers."""
+"""Inputs of an exercise's function that are no tensors: small models, built from a case's numbers."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,12 +14,12 @@ from utils.checking.records import DrawnCase, Helper
 from utils.checking.toy_networks import ToyAdapter, ToyNetwork, ToyShift, ToyTower
 from utils.data import scenes
 
-MANY = 10_000  # words after which a loop cannot be meant to end
-FALL = 0.3  # of a score, for each position that a key lies further back
+MANY = 10_000  # after so many words a loop cannot be meant to end
+FALL = 0.3  # the decrease of a score for each position that a key lies further back
 
 
 class AskedTooOften(RuntimeError):
-    """A helper was asked for more although nothing was left to do."""
+    """Raised when a model is called again although nothing is left to do."""
 
 
 class ToyDecoder:
@@ -112,9 +112,9 @@ class ToyLayer:
 
     def __call__(self, X: Tensor) -> Tensor:
         if not isinstance(X, Tensor) or X.ndim != 3 or X.shape[1] != len(self.M):
-            given = list(X.shape) if isinstance(X, Tensor) else type(X).__name__
+            shape = list(X.shape) if isinstance(X, Tensor) else type(X).__name__
             raise ValueError(
-                f"this layer takes a batch of sequences, X [B, {len(self.M)}, {len(self.W)}]; it was given {given}"
+                f"this layer takes a batch of sequences, X [B, {len(self.M)}, {len(self.W)}]; it was given {shape}"
             )
         return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
 
@@ -146,7 +146,7 @@ class ToyMaskedModel:
     def __call__(self, X: Tensor) -> Tensor:
         fits = (len(self.mask), len(self.P))
         if not isinstance(X, Tensor) or tuple(X.shape[-2:]) != fits:
-            raise ValueError(f"this model takes X [*B, {fits[0]}, {fits[1]}]; it was given {_said(X)}")
+            raise ValueError(f"this model takes X [*B, {fits[0]}, {fits[1]}]; it was given {_shape_or_type(X)}")
         hidden = ~self.mask | (X == 0).all(dim=-1)[..., None, :]  # [*B, N, N]
         empty = hidden.all(dim=-1, keepdim=True)  # [*B, N, 1]
         Z = X @ self.P if self.M is None else self.M @ X @ self.P  # [*B, N, E]
@@ -205,27 +205,30 @@ class ToyCachedDecoder:
         return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
 
     def _refuse_others(self, tokens: Any, positions: Any, mask: Any, K: Any, V: Any) -> None:
-        given = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
-        shapes = {name: tuple(one.shape) if isinstance(one, Tensor) else None for name, one in given.items()}
+        arguments = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
+        shapes = {
+            name: tuple(argument.shape) if isinstance(argument, Tensor) else None
+            for name, argument in arguments.items()
+        }
         size = shapes["tokens"]
         if size is None or len(size) != 2 or 0 in size:
             raise ValueError(
-                f"the decoder's tokens are [B, n], of each line one at least; it was given {_said(tokens)}"
+                f"the decoder's tokens are [B, n], of each line one at least; it was given {_shape_or_type(tokens)}"
             )
         B, n = size
         m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
         cache = (B, len(self.W), m, self.E.shape[1]) if K is not None else None
-        for name, one in {"K": K, "V": V}.items():
-            if one is not None and len(shapes[name] or ()) != 4:
-                asked = f"{name} is None as long as nothing is in the cache, and then [B, L, m, D]"
-                raise ValueError(f"the decoder's {asked}; it was given {_said(one)}")
+        for name, array in {"K": K, "V": V}.items():
+            if array is not None and len(shapes[name] or ()) != 4:
+                rule = f"{name} is None as long as nothing is in the cache, and then [B, L, m, D]"
+                raise ValueError(f"the decoder's {rule}; it was given {_shape_or_type(array)}")
         for name, shape in {"positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}.items():
             if shapes[name] != shape:
-                asked = f"{name} should be {list(shape) if shape else shape} where n = {n} tokens come to m = {m} in the cache"
-                raise ValueError(f"the decoder's {asked}; it was given {_said(given[name])}")
+                rule = f"{name} should be {list(shape) if shape else shape} where n = {n} tokens come to m = {m} in the cache"
+                raise ValueError(f"the decoder's {rule}; it was given {_shape_or_type(arguments[name])}")
         if mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
-            came = ", ".join(f"{name} of {given[name].dtype}" for name in ("tokens", "positions", "mask"))
-            raise ValueError(f"tokens and positions are integers, the mask is True and False; it was given {came}")
+            types = ", ".join(f"{name} of {arguments[name].dtype}" for name in ("tokens", "positions", "mask"))
+            raise ValueError(f"tokens and positions are integers, the mask is True and False; it was given {types}")
         if not (0 <= positions.min() and positions.max() < len(self.P)):
             raise ValueError(f"positions are 0 to {len(self.P) - 1}; it was given {positions.tolist()}")
 
@@ -261,7 +264,7 @@ class ToyTranslator:
     def read(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         D = len(self.C)
         if not isinstance(memory, Tensor) or memory.ndim != 3 or memory.shape[2] != D:
-            raise ValueError(f"read takes the memory [B, N, {D}]; it was given {_said(memory)}")
+            raise ValueError(f"read takes the memory [B, N, {D}]; it was given {_shape_or_type(memory)}")
         if self.limit and self.rows:
             raise AskedTooOften(
                 "read was called more than once. The keys and values of the source do not change from step to step: read the"
@@ -293,8 +296,8 @@ class ToyTranslator:
         try:
             X = self.E[y][:, None]  # [B, 1, D]
         except IndexError:
-            asked = f"words are numbers from 0 to {len(self.E) - 1}, of each row the likeliest by its own logits"
-            raise ValueError(f"{asked}; it was given {y.tolist()}") from None
+            rule = f"words are numbers from 0 to {len(self.E) - 1}, of each row the likeliest by its own logits"
+            raise ValueError(f"{rule}; it was given {y.tolist()}") from None
         q, k, v = (X @ self.W).chunk(3, dim=-1)
         if cache is not None:
             k, v = (torch.cat([old, new], dim=1) for old, new in zip(cache, (k, v)))  # [B, m, D]
@@ -309,24 +312,30 @@ class ToyTranslator:
         if not isinstance(y, Tensor) or y.ndim != 1 or y.is_floating_point() or not len(y):
             kind = f" of {y.dtype}" if isinstance(y, Tensor) and y.is_floating_point() else ""
             raise ValueError(
-                f"step takes the last words y [B], integers, of one row at least; it was given {_said(y)}{kind}"
+                f"step takes the last words y [B], integers, of one row at least; it was given {_shape_or_type(y)}{kind}"
             )
-        given, B, D = {"K": K, "V": V, "mask": mask}, len(y), len(self.C)
+        arguments, B, D = {"K": K, "V": V, "mask": mask}, len(y), len(self.C)
         N = K.shape[1] if isinstance(K, Tensor) and K.ndim == 3 else "N"
         for name, shape in {"K": [B, N, D], "V": [B, N, D], "mask": [B, N]}.items():
-            if not isinstance(given[name], Tensor) or [*given[name].shape] != shape:
-                told = f"{name} {shape}".replace("'", "")
-                raise ValueError(f"where y has {B} rows, step takes {told}; it was given {_said(given[name])}")
+            if not isinstance(arguments[name], Tensor) or [*arguments[name].shape] != shape:
+                described = f"{name} {shape}".replace("'", "")
+                raise ValueError(
+                    f"where y has {B} rows, step takes {described}; it was given {_shape_or_type(arguments[name])}"
+                )
         if mask.dtype != torch.bool:
             raise ValueError(f"step takes a mask of True and False; it was given one of {mask.dtype}")
         if cache is None:
             return
-        pair = isinstance(cache, (tuple, list)) and len(cache) == 2 and all(isinstance(one, Tensor) for one in cache)
-        if not pair or any(one.ndim != 3 or one.shape != cache[0].shape or len(one) != B for one in cache):
-            came = ", ".join(map(_said, cache)) if isinstance(cache, (tuple, list)) else _said(cache)
+        pair = (
+            isinstance(cache, (tuple, list)) and len(cache) == 2 and all(isinstance(tensor, Tensor) for tensor in cache)
+        )
+        if not pair or any(tensor.ndim != 3 or tensor.shape != cache[0].shape or len(tensor) != B for tensor in cache):
+            shapes = (
+                ", ".join(map(_shape_or_type, cache)) if isinstance(cache, (tuple, list)) else _shape_or_type(cache)
+            )
             raise ValueError(
                 "the cache is None at the first step, and then the second of the two things that the step before gave, with"
-                f" as many rows as y, {B}; it was given {came}"
+                f" as many rows as y, {B}; it was given {shapes}"
             )
         if cache[0].shape[1] > self.steps:
             raise ValueError(
@@ -335,27 +344,29 @@ class ToyTranslator:
             )
 
 
-def _said(value: object) -> str:
+def _shape_or_type(value: object) -> str:
     return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
 
 
 def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
-    """A model has layers that take a batch of words and a batch of states, and so has what stands in for it."""
-    fit = isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
-    if not fit or len(y) != len(s):
+    """Raises ValueError unless `y` is a batch of words and `s` a batch of as many states, as a real model's layers would."""
+    are_fitting = (
+        isinstance(y, Tensor) and isinstance(s, Tensor) and not y.is_floating_point() and y.ndim == 1 and s.ndim == 2
+    )
+    if not are_fitting or len(y) != len(s):
         raise ValueError(
-            f"the {what} takes tokens y [B], integers, and states s [B, D]; it was given {_said(y)}, {_said(s)}"
-            + (": as many tokens as states are asked for" if fit else "")
+            f"the {what} takes tokens y [B], integers, and states s [B, D]; it was given {_shape_or_type(y)}, {_shape_or_type(s)}"
+            + (": as many tokens as states are asked for" if are_fitting else "")
         )
 
 
 def scene_images(numbers: Tensor, limit: int = 0) -> Float[Tensor, "B 3 H W"]:
     """Pictures of scenes, from numbers = [how many, seed]: a case names them in two numbers."""
-    return _drawn(*numbers.tolist()).to(numbers.device, copy=True)
+    return _images(*numbers.tolist()).to(numbers.device, copy=True)
 
 
 @lru_cache(maxsize=4)
-def _drawn(count: int, seed: int) -> Tensor:
+def _images(count: int, seed: int) -> Tensor:
     return scenes.images(scenes.scenes(count, seed=seed))
 
 
@@ -385,7 +396,7 @@ def build(helper: Helper, tensor: Callable[[np.ndarray], Tensor]) -> Any:
 
 
 def unfolded(case: DrawnCase) -> DrawnCase:
-    """The case with its tensors written out, so that nobody who finds it can read off how they were made."""
+    """The case with its tensors written out, so that nobody who finds the case can read off how they were made."""
 
     def plain(value):
         return (

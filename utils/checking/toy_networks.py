@@ -25,7 +25,7 @@ class ToyNetwork(nn.Module):
     def __init__(self, X: Tensor, W: Tensor, b: Tensor, g: Tensor, head: Tensor, limit: int = 0):
         super().__init__()
         self._X = X
-        self.blocks = nn.ModuleList(_ToyBlock(*one) for one in zip(W, b, g))
+        self.blocks = nn.ModuleList(_ToyBlock(*block) for block in zip(W, b, g))
         self.head = _linear(head, torch.zeros_like(head[:, 0]))
 
     def forward(self, X: Tensor) -> Tensor:
@@ -39,7 +39,7 @@ class ToyNetwork(nn.Module):
 
 
 class ToyTower(ToyNetwork):
-    """The same, built in another way: a sequence of blocks, and parameters that belong to no layer.
+    """A network like ToyNetwork, built in another way: a sequence of blocks, and parameters that belong to no layer.
 
     The linear layers of a block are `tower.1.mix.wq`, wk, wv, wo and wo_gate, and `tower.1.steps.1`, 3 and 4; the last layer of
     all has the number behind those of the blocks.
@@ -50,7 +50,7 @@ class ToyTower(ToyNetwork):
     def __init__(self, X: Tensor, W: Tensor, b: Tensor, g: Tensor, head: Tensor, limit: int = 0):
         nn.Module.__init__(self)
         self._X, self.offset = X, nn.Parameter(g[0].clone())
-        blocks = [_TowerBlock(*one) for one in zip(W, b, g)]
+        blocks = [_TowerBlock(*block) for block in zip(W, b, g)]
         self.tower = nn.Sequential(nn.Identity(), *blocks, _linear(head, torch.zeros_like(head[:, 0])))
 
     def forward(self, X: Tensor) -> Tensor:
@@ -64,7 +64,7 @@ class _TowerBlock(nn.Module):
 
     def __init__(self, W: Tensor, b: Tensor, g: Tensor):
         super().__init__()
-        layers = [_linear(*one) for one in zip(W, b)]
+        layers = [_linear(*layer) for layer in zip(W, b)]
         self.mix, self.gain = nn.Module(), nn.Parameter(g)
         for name, layer in zip(ToyTower.LAYERS["mix"], layers):
             self.mix.add_module(name, layer)
@@ -141,7 +141,7 @@ class ToyAdapter:
     def _gains_of(self, layer: nn.Linear) -> Tensor:
         if not isinstance(layer, nn.Linear):
             raise TypeError(f"adapter(layer) takes an nn.Linear; what came is of type {type(layer).__name__}")
-        if any(layer is one for one in self._adapted):
+        if any(layer is adapted for adapted in self._adapted):
             raise ValueError("adapter(layer) was given the same layer twice; it is called once for each chosen layer")
         self._adapted.append(layer)
         return self.gains[: layer.out_features].clone()

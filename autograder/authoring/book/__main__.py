@@ -29,14 +29,15 @@ def make(book: Path = BOOK, work: Path = WORK) -> int:
     """
     lay_out(work / "sources")
     options = ["-b", "html", "-c", str(HERE), "-d", str(work / "doctrees"), "-q", "-W", "--keep-going"]
-    done = subprocess.run([sys.executable, "-m", "sphinx", *options, str(work / "sources"), str(work / "html")])
-    if done.returncode:
-        shutil.rmtree(work)  # a page that is read again warns again
+    completed = subprocess.run([sys.executable, "-m", "sphinx", *options, str(work / "sources"), str(work / "html")])
+    if completed.returncode:
+        # Sphinx warns of a page only when it reads it: without its notes it reads all pages again.
+        shutil.rmtree(work)
     else:
         lay_downloads(work / "html")
         shutil.rmtree(book, ignore_errors=True)
         shutil.copytree(work / "html", book, ignore=shutil.ignore_patterns(*UNUSED))
-    return done.returncode
+    return completed.returncode
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ nb_merge_streams = True
 nb_mime_priority_overrides = [("html", "image/png", 0)]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
-suppress_warnings = ["myst.header", "mystnb.unknown_mime_type"]  # a guide may go from a title to small print
+# A guide may go from its title to small print, without the levels of headings between them.
+suppress_warnings = ["myst.header", "mystnb.unknown_mime_type"]
 
 html_theme = "sphinx_book_theme"
 html_static_path = ["static"]
@@ -25,9 +26,9 @@ html_css_files = ["book.css"]
 html_show_sourcelink = html_copy_source = False
 html_show_sphinx = False
 html_show_copyright = False
-html_context = {"default_mode": "auto"}  # light or dark, as the reader's machine is
+html_context = {"default_mode": "auto"}  # light or dark, as on the reader's machine
 html_theme_options: dict[str, object] = {
-    "use_download_button": False,  # of the notebook as it is laid out here; each page links to the one of the repository
+    "use_download_button": False,  # it would give the copy made for Sphinx; each page links to the original
     "use_fullscreen_button": False,
     "navbar_persistent": [],  # the sidebar has the search field
     "footer_content_items": [],

@@ -30,12 +30,12 @@ def units() -> list[Unit]:
     Raises:
         KitError: the README's table and the course disagree.
     """
-    found = [Unit(row["unit"], row["title"], row["teaser"]) for row in ROW.finditer(_readme())]
-    if [one.name for one in found] != settings.units():
+    course_units = [Unit(row["unit"], row["title"], row["teaser"]) for row in ROW.finditer(_readme())]
+    if [unit.name for unit in course_units] != settings.units():
         raise settings.KitError(
             "README.md: the table of the course does not list the lessons that there are, in order."
         )
-    return found
+    return course_units
 
 
 def sample_of_a_check() -> str:

@@ -36,8 +36,8 @@ def dressed(nb: NotebookNode, unit: str, path: str) -> NotebookNode:
         if "setup" in cell.metadata.get("tags", []):
             continue
         if cell.cell_type == "markdown":
-            note = _states(next(states, []), unit, depth) + _note(doors) if moved else ""
-            cell.source = note + SUMMARY.sub(_summary, BADGE.sub("", cell.source))
+            note = _state_pictures(next(states, []), unit, depth) + _explorer_note(doors) if moved else ""
+            cell.source = note + SUMMARY.sub(_summary_with_formulas, BADGE.sub("", cell.source))
         elif is_folded(cell):
             _fold(cell, f"Code: {label(cell, following)}")
             cell.source = without_title(cell.source)
@@ -54,18 +54,18 @@ def written(nb: NotebookNode) -> str:
     return nbformat.writes(nb) + "\n"
 
 
-def _note(doors: str) -> str:
+def _explorer_note(doors: str) -> str:
     return f'<p class="explorer-note">{MOVE.format(doors=doors)}</p>\n\n'
 
 
-def _states(states: list[dict], unit: str, depth: int) -> str:
+def _state_pictures(states: list[dict], unit: str, depth: int) -> str:
     """Pictures of an explorer with other values of its controls."""
-    shown = "".join(
-        f'<figure><img src="{"../" * depth}_static/gallery/{unit}/{one["file"]}" loading="lazy" '
-        f'alt="{html.escape(one["alt"])}"><figcaption>{html.escape(one["state"])}</figcaption></figure>'
-        for one in states
+    figures = "".join(
+        f'<figure><img src="{"../" * depth}_static/gallery/{unit}/{state["file"]}" loading="lazy" '
+        f'alt="{html.escape(state["alt"])}"><figcaption>{html.escape(state["state"])}</figcaption></figure>'
+        for state in states
     )
-    return f'<div class="states">{shown}</div>\n\n' if states else ""
+    return f'<div class="states">{figures}</div>\n\n' if states else ""
 
 
 def _fold(cell: NotebookNode, words: str) -> None:
@@ -77,25 +77,25 @@ def _one_picture_each(cell: NotebookNode) -> list:
     """Cells with one picture each, since what Sphinx knows of pictures it knows by cell; their descriptions go with them."""
     groups: list[list[NotebookNode]] = [[]]
     for output in cell.outputs:
-        drawn = "image/png" in output.get("data", {})
-        if drawn and any("image/png" in one.get("data", {}) for one in groups[-1]):
+        has_picture = "image/png" in output.get("data", {})
+        if has_picture and any("image/png" in earlier.get("data", {}) for earlier in groups[-1]):
             groups.append([])
         groups[-1].append(output)
     cells = [cell, *(new_code_cell("# one more figure", metadata={"tags": ["remove-input"]}) for _ in groups[1:])]
-    for one, outputs in zip(cells, groups):
-        one.outputs = outputs
+    for picture_cell, outputs in zip(cells, groups):
+        picture_cell.outputs = outputs
         described = [output.metadata.get("image/png", {}).get("alt") for output in outputs if "metadata" in output]
         if alt := next(filter(None, described), None):
-            one.metadata.setdefault("mystnb", {})["image"] = {"alt": " ".join(alt.split())}
+            picture_cell.metadata.setdefault("mystnb", {})["image"] = {"alt": " ".join(alt.split())}
     return cells
 
 
-def _summary(found: re.Match) -> str:
-    """A summary is HTML, in which formulas have to be marked as Sphinx marks them."""
-    made = IN_SUMMARY.sub(
-        lambda one: rf'<span class="math notranslate nohighlight">\({html.escape(one[1])}\)</span>', found[2]
+def _summary_with_formulas(match: re.Match) -> str:
+    """A summary with its formulas marked as Sphinx marks them, which HTML needs."""
+    marked = IN_SUMMARY.sub(
+        lambda formula: rf'<span class="math notranslate nohighlight">\({html.escape(formula[1])}\)</span>', match[2]
     )
-    return found[1] + made + found[3]
+    return match[1] + marked + match[3]
 
 
 def _top_line(unit: str, path: str) -> str:
@@ -111,8 +111,8 @@ def _doors(path: str) -> list[str]:
     """Ways to run a notebook; Colab only where it would find the course."""
     up = "../" * path.count("/") + DOWNLOADS
     ways = [f'<a href="{up}/{path}" download>download the notebook</a>']
-    if there := address():
-        place = there.removeprefix("https://github.com/")
+    if course_address := address():
+        place = course_address.removeprefix("https://github.com/")
         ways.append(f'<a href="https://colab.research.google.com/github/{place}/blob/main/{path}">open it in Colab</a>')
     else:
         ways.append(f'<a href="{up}/{BUNDLE}" download>download the whole course</a>')

@@ -19,21 +19,21 @@ def numbers() -> str:
     """
     lesson = settings.LESSONS / f"{settings.find_unit(UNIT)}.ipynb"
     for cell in nbformat.read(lesson, as_version=4).cells:
-        found = _literals(cell.source) if cell.cell_type == "code" and "asked = " in cell.source else {}
-        if all(name in found for name in NAMES):
-            return json.dumps({name: found[name] for name in NAMES}, ensure_ascii=False)
+        literals = _literals(cell.source) if cell.cell_type == "code" and "asked = " in cell.source else {}
+        if all(name in literals for name in NAMES):
+            return json.dumps({name: literals[name] for name in NAMES}, ensure_ascii=False)
     raise settings.KitError(
         f"{lesson.name} has no cell that defines {', '.join(NAMES)}; the book's first page draws them."
     )
 
 
 def _literals(source: str) -> dict[str, list]:
-    found = {}
+    literals = {}
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
             value = statement.value.args[0] if isinstance(statement.value, ast.Call) else statement.value
             try:
-                found[statement.targets[0].id] = ast.literal_eval(value)
+                literals[statement.targets[0].id] = ast.literal_eval(value)
             except ValueError:
-                pass  # computed, and none of ours
-    return found
+                pass  # a value that is computed is none of those that are drawn
+    return literals

@@ -55,8 +55,8 @@ class Audited:
 
 
 @dataclass
-class _Found:
-    """What the audit of an exercise found on one draw of its cases; sets hold names."""
+class _Findings:
+    """What the audit of an exercise finds on one draw of its cases; the sets hold names of misconceptions and the like."""
 
     cases: int = 0
     faults: list = field(default_factory=list)
@@ -65,37 +65,41 @@ class _Found:
     unpractised: set = field(default_factory=set)
     alive: set = field(default_factory=set)
     practices: int = 0
-    mutants: int = 0  # those known to be no others left out
+    mutants: int = 0  # without those that are declared as equivalent to the reference
     seconds: float = 0.0
     checks: dict = field(default_factory=dict)
 
 
-SECONDS = 2.0  # of the processor that a mutant may take, which may well never end
+SECONDS = 2.0  # processor time that a mutant may take: some never end
 SEEDS = (VISIBLE_SEED, "audit")  # the self-checks, and a draw as for grading
 
 
 def audit(*names: str, processes: int = 2) -> list[Audited]:
     """Audits exercises, or all of a unit, on the CPU, and on CUDA where there is one; two draws at a time, on two cores."""
     devices = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
-    known = catalogue.unit_of()
-    named = [[name] if name in known else [one.name for one in catalogue.exercises_of(name)] for name in names]
-    exercises = [catalogue.find_exercise(name) for unit in named for name in unit]
-    asked = list(product(devices, [one.name for one in exercises], SEEDS))
-    longest_first = sorted(asked, key=lambda one: -_work(one[1]))
+    units = catalogue.unit_of()
+    groups = [
+        [name] if name in units else [exercise.name for exercise in catalogue.exercises_of(name)] for name in names
+    ]
+    exercises = [catalogue.find_exercise(name) for group in groups for name in group]
+    draws = list(product(devices, [exercise.name for exercise in exercises], SEEDS))
+    longest_first = sorted(draws, key=lambda draw: -_workload(draw[1]))
     if processes == 1:
-        made = {one: _find(*one) for one in longest_first}
+        findings = {draw: _find(*draw) for draw in longest_first}
     else:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
         with ProcessPoolExecutor(
-            min(processes, cores), _processes(), initializer=torch.set_num_threads, initargs=(1,)
+            min(processes, cores), _process_context(), initializer=torch.set_num_threads, initargs=(1,)
         ) as pool:
-            made = dict(zip(longest_first, pool.map(_find, *zip(*longest_first))))
+            findings = dict(zip(longest_first, pool.map(_find, *zip(*longest_first))))
     pairs = product(devices, exercises)
-    return [_joined(one, device, [made[device, one.name, seed] for seed in SEEDS]) for device, one in pairs]
+    return [
+        _row(exercise, device, [findings[device, exercise.name, seed] for seed in SEEDS]) for device, exercise in pairs
+    ]
 
 
-def _processes():
-    """How workers begin: as copies of this process, which save them two seconds of imports, or from nothing.
+def _process_context():
+    """The context in which workers start: forked, which saves each two seconds of imports, or spawned.
 
     A process forked beside other threads, or after CUDA began, may hang.
     """
@@ -104,132 +108,149 @@ def _processes():
     return multiprocessing.get_context("fork" if alone else "spawn")
 
 
-def _work(name: str) -> int:
-    """About how long an exercise's audit takes, against others'."""
+def _workload(name: str) -> int:
+    """An estimate of how long an exercise's audit takes, in units that compare exercises."""
     exercise = catalogue.find_exercise(name)
     return len(exercise.misconceptions) * len(exercise.cases) * (3 if exercise.is_module else 1)
 
 
 def _repeated_where_plain(frozen: FrozenExercise) -> FrozenExercise:
-    """The exercise with one call on each case that is not plain: whether calls may be repeated there, alternatives show."""
-    cases = tuple(one if one.case.plain else replace(one, case=replace(one.case, once=True)) for one in frozen.cases)
+    """The exercise with one call on each case that is not plain: alternatives show whether calls may be repeated there."""
+    cases = tuple(
+        frozen_case if frozen_case.case.plain else replace(frozen_case, case=replace(frozen_case.case, once=True))
+        for frozen_case in frozen.cases
+    )
     return replace(frozen, cases=cases)
 
 
-def _find(device: str, name: str, seed: str) -> _Found:
+def _find(device: str, name: str, seed: str) -> _Findings:
     started = time.perf_counter()
-    chosen()  # which keeps convolutions on a GPU in single precision
-    found = _Found()
+    chosen()  # choosing a device keeps convolutions on a GPU in single precision
+    findings = _Findings()
     try:
-        _audit(catalogue.find_exercise(name), device, seed, found)
-    except Exception as error:  # of a declaration, which its author has to read about
-        found.faults.append(Fault(name, f"it cannot be examined: {because(error)}"))
-    return replace(found, seconds=time.perf_counter() - started)
+        _add_findings(catalogue.find_exercise(name), device, seed, findings)
+    except Exception as error:  # the author of a declaration has to read about its errors
+        findings.faults.append(Fault(name, f"it cannot be examined: {because(error)}"))
+    return replace(findings, seconds=time.perf_counter() - started)
 
 
-def _audit(exercise: Exercise, device: str, seed: str, found: _Found) -> None:
-    """Adds what one draw of the cases shows to what was found."""
-    shown = seed == VISIBLE_SEED
-    once: dict[tuple[str, int], Observation] = {}  # what each misconception does where its calls are not repeated
-    frozen = freeze(exercise, seed, grading=not shown, invented=shown, made=once)
-    found.cases = len(frozen.cases)
-    found.faults += [Fault(exercise.name, one) for one in lint(exercise, frozen)] if device == "cpu" else []
-    if shown:
-        found.checks = json.loads(json.dumps(self_check(frozen)))
-        frozen = unpack_exercise(found.checks)  # as students receive it
-    _mistakes(exercise, frozen, device, shown, {} if shown or device != "cpu" else once, found)
-    # a self-check has the kinds of cases that grading has: what passes all of these is asked there for what is plain
-    plain = replace(frozen, cases=tuple(one for one in frozen.cases if one.case.plain))
+def _add_findings(exercise: Exercise, device: str, seed: str, findings: _Findings) -> None:
+    """Adds what one draw of the cases shows to the findings."""
+    visible = seed == VISIBLE_SEED
+    # what each misconception does where its calls are not repeated
+    observations: dict[tuple[str, int], Observation] = {}
+    frozen = freeze(exercise, seed, grading=not visible, invented=visible, made=observations)
+    findings.cases = len(frozen.cases)
+    findings.faults += [Fault(exercise.name, line) for line in lint(exercise, frozen)] if device == "cpu" else []
+    if visible:
+        findings.checks = json.loads(json.dumps(self_check(frozen)))
+        frozen = unpack_exercise(findings.checks)  # as students receive it
+    _check_mistakes(exercise, frozen, device, visible, {} if visible or device != "cpu" else observations, findings)
+    # a self-check has the kinds of cases that grading has: alternatives that pass all of grading are tried on its plain cases
+    plain = replace(frozen, cases=tuple(frozen_case for frozen_case in frozen.cases if frozen_case.case.plain))
     for alternative in exercise.alternatives:
-        result = examine(plain if shown else frozen, lent(exercise, alternative.object), device)
+        result = examine(plain if visible else frozen, lent(exercise, alternative.object), device)
         if not result.passed:
-            found.failing.add(alternative.name)
-            found.faults.append(Fault.of(frozen, result, "an alternative", alternative.name))
-    if shown:
+            findings.failing.add(alternative.name)
+            findings.faults.append(Fault.of(frozen, result, "an alternative", alternative.name))
+    if visible:
         return
-    known = practices(exercise)
-    found.practices = len(known)
-    for one in known:
-        asked, made = without_bounds(frozen) if one.of_reference else frozen, lent(exercise, one.object)
-        result = examine(_repeated_where_plain(asked), made, device)
+    answers = practices(exercise)
+    findings.practices = len(answers)
+    for answer in answers:
+        checked, code = without_bounds(frozen) if answer.of_reference else frozen, lent(exercise, answer.object)
+        result = examine(_repeated_where_plain(checked), code, device)
         if not result.passed:
-            found.unpractised.add(one.style)
-            found.faults.append(Fault.of(frozen, result, "a right answer in another style", one.style))
-    changed = mutants(exercise)
-    found.mutants = len(changed) - len(exercise.equivalent)
-    found.alive = set(survivors(exercise, frozen, device))
+            findings.unpractised.add(answer.style)
+            findings.faults.append(Fault.of(frozen, result, "a right answer in another style", answer.style))
+    all_mutants = mutants(exercise)
+    findings.mutants = len(all_mutants) - len(exercise.equivalent)
+    findings.alive = set(survivors(exercise, frozen, device))
     what = "no case tells this mutant from the reference"
-    found.faults += [Fault(exercise.name, f"{what}: {one}") for one in sorted(found.alive)]
-    for end in exercise.equivalent:
-        if sum(one.name.endswith(end) for one in changed) != 1:
-            found.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {end}"))
+    findings.faults += [Fault(exercise.name, f"{what}: {name}") for name in sorted(findings.alive)]
+    for ending in exercise.equivalent:
+        if sum(mutant.name.endswith(ending) for mutant in all_mutants) != 1:
+            findings.faults.append(Fault(exercise.name, f"it is not one mutant whose line ends with {ending}"))
 
 
-def _mistakes(exercise: Exercise, frozen: FrozenExercise, device: str, shown: bool, once: dict, found: _Found) -> None:
-    """Looks whether each misconception is told under its own name.
+def _check_mistakes(
+    exercise: Exercise, frozen: FrozenExercise, device: str, visible: bool, observations: dict, findings: _Findings
+) -> None:
+    """Adds a fault for each misconception that is not recognised under its own name.
 
-    On a draw that is not shown, calls are repeated on one case first, and on all only where that does not tell it.
+    On a draw that is not visible, calls are repeated on one case first, and on all only where that does not suffice.
 
     Args:
-        once: what misconceptions were seen to do where their calls are not repeated, by name and the identity of the case.
+        observations: those of misconceptions whose calls are not repeated, by name and the identity of the case.
     """
-    bare = replace(frozen, forbidden=())  # mistakes are made with what students may not call
-    known = {} if shown else {id(one.case): dict(one.mistakes) for one in frozen.cases}
+    bare = replace(frozen, forbidden=())  # mistakes are written with functions that students may not call
+    earlier = {} if visible else {id(frozen_case.case): dict(frozen_case.mistakes) for frozen_case in frozen.cases}
     for mistake in exercise.misconceptions:
-        made = lent(exercise, mistake.object)
-        held = tuple(one for one in frozen.cases if is_told(one.case) or mistake.name in one.mistakes)
-        asked = replace(bare, cases=held)  # other cases name no mistake
-        for repeated in dict.fromkeys((len(held),) if shown else (1, len(held))):
-            seen = []
-            for place, case in enumerate(one.case for one in held):
-                asked_once = case.once or place >= repeated
-                known_already = once.get((mistake.name, id(case))) if asked_once else None
-                seen.append(known_already or observe(made, replace(case, once=asked_once), device, watched=False))
-            result = _concluded(exercise, asked, seen, known)
+        wrong_object = lent(exercise, mistake.object)
+        telling_cases = tuple(
+            frozen_case
+            for frozen_case in frozen.cases
+            if is_told(frozen_case.case) or mistake.name in frozen_case.mistakes
+        )
+        telling = replace(bare, cases=telling_cases)  # other cases name no mistake
+        for repetitions in dict.fromkeys((len(telling_cases),) if visible else (1, len(telling_cases))):
+            observed = []
+            for place, case in enumerate(frozen_case.case for frozen_case in telling_cases):
+                asked_once = case.once or place >= repetitions
+                known = observations.get((mistake.name, id(case))) if asked_once else None
+                observed.append(known or observe(wrong_object, replace(case, once=asked_once), device, watched=False))
+            result = _conclude_as_grading_does(exercise, telling, observed, earlier)
             if result.misconception == mistake.name:
                 break
         else:
-            found.surviving.add(mistake.name)
+            findings.surviving.add(mistake.name)
             taken = result.misconception or ("right" if result.passed else result.problem)
-            found.faults.append(Fault(exercise.name, f"a misconception is taken for {taken}: {{}}", mistake.name))
+            findings.faults.append(Fault(exercise.name, f"a misconception is taken for {taken}: {{}}", mistake.name))
 
 
-def _concluded(exercise: Exercise, frozen: FrozenExercise, seen: list, known: dict) -> Result:
-    """What a self-check says or, where something is `known`, grading, which runs what nothing speaks against yet."""
-    if known:
-        cases = [replace(one, mistakes={}) if one.case.plain else one for one in frozen.cases]
-        explained = with_mistakes(exercise, cases, seen, [known[id(one.case)] for one in frozen.cases])
+def _conclude_as_grading_does(exercise: Exercise, frozen: FrozenExercise, observations: list, earlier: dict) -> Result:
+    """The result of a self-check or, with observations from `earlier`, of grading, which runs misconceptions on demand."""
+    if earlier:
+        cases = [
+            replace(frozen_case, mistakes={}) if frozen_case.case.plain else frozen_case for frozen_case in frozen.cases
+        ]
+        explained = with_mistakes(
+            exercise, cases, observations, [earlier[id(frozen_case.case)] for frozen_case in frozen.cases]
+        )
         frozen = replace(frozen, cases=tuple(explained))
-    return conclude(frozen, [judge(frozen, one, each) for one, each in zip(frozen.cases, seen)])
-
-
-def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
-    """One row of what was found on several draws."""
-    one = _Found(
-        surviving=set().union(*(each.surviving for each in draws)),
-        failing=set().union(*(each.failing for each in draws)),
-        unpractised=set().union(*(each.unpractised for each in draws)),
-        alive=set().union(*(each.alive for each in draws)),
+    return conclude(
+        frozen,
+        [judge(frozen, frozen_case, observation) for frozen_case, observation in zip(frozen.cases, observations)],
     )
-    if not all(each.cases for each in draws):  # nothing could be examined
-        one.surviving = {mistake.name for mistake in exercise.misconceptions}
-        one.failing = {alternative.name for alternative in exercise.alternatives}
-    known, asked = (sum(getattr(each, name) for each in draws) for name in ("practices", "mutants"))
+
+
+def _row(exercise: Exercise, device: str, draws: list[_Findings]) -> Audited:
+    """One row of the audit's table, from the findings on several draws."""
+    all_draws = _Findings(
+        surviving=set().union(*(draw.surviving for draw in draws)),
+        failing=set().union(*(draw.failing for draw in draws)),
+        unpractised=set().union(*(draw.unpractised for draw in draws)),
+        alive=set().union(*(draw.alive for draw in draws)),
+    )
+    if not all(draw.cases for draw in draws):  # nothing could be examined
+        all_draws.surviving = {mistake.name for mistake in exercise.misconceptions}
+        all_draws.failing = {alternative.name for alternative in exercise.alternatives}
+    practice_count, mutant_count = (sum(getattr(draw, name) for draw in draws) for name in ("practices", "mutants"))
     return Audited(
         exercise=exercise.name,
         device=device,
         points=exercise.max_points,
-        cases=sum(each.cases for each in draws),
-        caught=len(exercise.misconceptions) - len(one.surviving),
+        cases=sum(draw.cases for draw in draws),
+        caught=len(exercise.misconceptions) - len(all_draws.surviving),
         misconceptions=len(exercise.misconceptions),
-        passed=len(exercise.alternatives) - len(one.failing),
+        passed=len(exercise.alternatives) - len(all_draws.failing),
         alternatives=len(exercise.alternatives),
-        practiced=known - len(one.unpractised),
-        practices=known,
-        mutants=asked,
-        told=asked - len(one.alive),
-        faults=told([fault for each in draws for fault in each.faults]),
-        seconds=sum(each.seconds for each in draws),
+        practiced=practice_count - len(all_draws.unpractised),
+        practices=practice_count,
+        mutants=mutant_count,
+        told=mutant_count - len(all_draws.alive),
+        faults=told([fault for draw in draws for fault in draw.faults]),
+        seconds=sum(draw.seconds for draw in draws),
         checks=draws[0].checks,
         waived=exercise.waived,
         equivalent=exercise.equivalent,
@@ -237,16 +258,16 @@ def _joined(exercise: Exercise, device: str, draws: list[_Found]) -> Audited:
 
 
 def without_bounds(frozen: FrozenExercise) -> FrozenExercise:
-    """The exercise for what is made of the reference, which may call what it likes and make tables as large as it likes."""
-    cases = tuple(replace(one, case=replace(one.case, bounds={})) for one in frozen.cases)
+    """The exercise for code derived from the reference, which may call any function and make tables of any size."""
+    cases = tuple(replace(frozen_case, case=replace(frozen_case.case, bounds={})) for frozen_case in frozen.cases)
     return replace(frozen, cases=cases, forbidden=())
 
 
 def survivors(exercise: Exercise, frozen: FrozenExercise, device: torch.device | str = "cpu") -> list[str]:
     """The mutants of the reference that pass every case and are not known to be equivalent."""
-    asked = [one for one in mutants(exercise) if not one.name.endswith(tuple(exercise.equivalent))]
-    free = without_bounds(frozen)  # mutants call what the reference calls, and are not told by that
-    return [one.name for one in asked if not tells_apart(free, one.object, device)]
+    candidates = [mutant for mutant in mutants(exercise) if not mutant.name.endswith(tuple(exercise.equivalent))]
+    free = without_bounds(frozen)  # mutants call what the reference calls, which may not count against them
+    return [mutant.name for mutant in candidates if not tells_apart(free, mutant.object, device)]
 
 
 def tells_apart(frozen: FrozenExercise, mutant: Callable, device: torch.device | str) -> bool:
@@ -254,8 +275,10 @@ def tells_apart(frozen: FrozenExercise, mutant: Callable, device: torch.device |
     before = signal.signal(signal.SIGPROF, _out_of_time)
     signal.setitimer(signal.ITIMER_PROF, SECONDS)
     try:
-        seen = ((one, observe(mutant, one.case, device, watched=False)) for one in frozen.cases)
-        return any(not judge(frozen, one, each).passed for one, each in seen)
+        observations = (
+            (frozen_case, observe(mutant, frozen_case.case, device, watched=False)) for frozen_case in frozen.cases
+        )
+        return any(not judge(frozen, frozen_case, observation).passed for frozen_case, observation in observations)
     except _OutOfTime:
         return True
     finally:
@@ -264,7 +287,7 @@ def tells_apart(frozen: FrozenExercise, mutant: Callable, device: torch.device |
 
 
 class _OutOfTime(BaseException):
-    """No `except Exception` stops it."""
+    """Raised when a mutant takes too long; no `except Exception` in its code stops it."""
 
 
 def _out_of_time(*_):
@@ -277,16 +300,16 @@ def table(rows: list[Audited]) -> str:
     lines = [f"{'exercise':<32} {'device':<6} {titles}"]
     for row in rows:
         caught, passed = f"{row.caught}/{row.misconceptions}", f"{row.passed}/{row.alternatives}"
-        told, practiced = f"{row.told}/{row.mutants}", f"{row.practiced}/{row.practices}"
+        caught_mutants, practiced = f"{row.told}/{row.mutants}", f"{row.practiced}/{row.practices}"
         lines.append(
             f"{row.exercise:<32} {row.device:<6} {row.points:>6} {row.cases:>6} {caught:>8} {passed:>6}"
-            f" {practiced:>9} {told:>8} {len(row.faults):>7} {row.seconds:>8.2f}"
+            f" {practiced:>9} {caught_mutants:>8} {len(row.faults):>7} {row.seconds:>8.2f}"
         )
     waived = [f"{row.exercise}: {name} is not asked: {why}" for row in rows for name, why in row.waived.items()]
     waived += [
-        f"{row.exercise}: the mutant whose line ends with {one} is no other: {why}"
+        f"{row.exercise}: the mutant whose line ends with {ending} is no other: {why}"
         for row in rows
-        for one, why in row.equivalent.items()
+        for ending, why in row.equivalent.items()
     ]
     lines += ["", *waived] if waived else []
     faults = [fault for row in rows for fault in row.faults]

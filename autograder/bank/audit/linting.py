@@ -23,81 +23,91 @@ UNUSUAL = (
 
 
 def lint(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
-    """What is wrong with an exercise's cases, each in one line; empty if nothing is."""
-    found = _declaration(exercise)
+    """The faults of an exercise's cases, each in one line; empty if there are none."""
+    faults = _declaration_faults(exercise)
     extreme = {declared.property for declared in exercise.cases if declared.extreme}
     chosen = {declared.property: declared.sizes for declared in exercise.cases}
-    for one in frozen.cases:
-        where = f"{exercise.name} · {one.case.property}"
-        odd = one.case.property in extreme or one.case.condition in UNUSUAL
-        found += [f"{where} — {fault}" for fault in _sizes(one, chosen) + _expected(one, odd)]
-        found += [f"{where} — {fault}" for fault in _separation(one, frozen.invented)]
+    for frozen_case in frozen.cases:
+        where = f"{exercise.name} · {frozen_case.case.property}"
+        odd = frozen_case.case.property in extreme or frozen_case.case.condition in UNUSUAL
+        faults += [
+            f"{where} — {fault}" for fault in _size_faults(frozen_case, chosen) + _expected_faults(frozen_case, odd)
+        ]
+        faults += [f"{where} — {fault}" for fault in _separation_faults(frozen_case, frozen.invented)]
     for mistake in exercise.misconceptions:
-        if all(one.mistakes.get(mistake.name) is None for one in frozen.cases):
-            found.append(f"{exercise.name}: no case shows the misconception {mistake.name}")
-    return found + _variants(exercise, frozen)
+        if all(frozen_case.mistakes.get(mistake.name) is None for frozen_case in frozen.cases):
+            faults.append(f"{exercise.name}: no case shows the misconception {mistake.name}")
+    return faults + _missing_variants(exercise, frozen)
 
 
-def _declaration(exercise: declaration.Exercise) -> list[str]:
-    found = []
+def _declaration_faults(exercise: declaration.Exercise) -> list[str]:
+    faults = []
     if len(exercise.misconceptions) < MISTAKES:
-        found.append(
+        faults.append(
             f"{exercise.name}: {len(exercise.misconceptions)} misconceptions, at least {MISTAKES} are asked for"
         )
     if len(exercise.alternatives) < ALTERNATIVES:
-        found.append(
+        faults.append(
             f"{exercise.name}: {len(exercise.alternatives)} alternatives, at least {ALTERNATIVES} are asked for"
         )
     parts = {declared.part for declared in exercise.cases}
     if parts != set(exercise.points):
-        found.append(f"{exercise.name}: cases belong to the parts {sorted(parts)}, points to {sorted(exercise.points)}")
+        faults.append(
+            f"{exercise.name}: cases belong to the parts {sorted(parts)}, points to {sorted(exercise.points)}"
+        )
     for mistake in exercise.misconceptions:
         if not mistake.sentence.endswith((".", "`", "…", "…")) or len(mistake.sentence) < 40:
-            found.append(f"{exercise.name}: {mistake.name} has no sentence that a student could learn from")
-    return found
+            faults.append(f"{exercise.name}: {mistake.name} has no sentence that a student could learn from")
+    return faults
 
 
-def _sizes(one: FrozenCase, declared: dict) -> list[str]:
-    """Sizes that are equal, but for those that are declared to be another's, and for sums."""
-    if one.case.condition in UNUSUAL:
+def _size_faults(frozen_case: FrozenCase, declared: dict) -> list[str]:
+    """A fault where sizes are equal, apart from sums, and from sizes that are declared as equal to another's."""
+    if frozen_case.case.condition in UNUSUAL:
         return []
-    known, chosen = one.case.sizes, declared.get(one.case.property.split(": ")[-1], {})
+    case_sizes, chosen = frozen_case.case.sizes, declared.get(frozen_case.case.property.split(": ")[-1], {})
     different = {
-        axis: size for axis, size in known.items() if not isinstance(chosen.get(axis), str) and "+" not in axis
+        axis: size for axis, size in case_sizes.items() if not isinstance(chosen.get(axis), str) and "+" not in axis
     }
-    sizes = [size for axis, size in different.items() if "*" not in axis or 1 not in map(known.get, axis.split("*"))]
-    return [f"sizes are not pairwise different: {one.case.sizes}"] if len(set(sizes)) < len(sizes) else []
+    sizes = [
+        size for axis, size in different.items() if "*" not in axis or 1 not in map(case_sizes.get, axis.split("*"))
+    ]
+    return [f"sizes are not pairwise different: {frozen_case.case.sizes}"] if len(set(sizes)) < len(sizes) else []
 
 
-def _expected(one: FrozenCase, extreme: bool) -> list[str]:
-    found: list[str] = []
-    if one.case.elsewhere:
-        return found  # there are no numbers
-    if one.expected.changed or one.expected.unstable:
-        found.append("the reference changes its inputs or is not repeatable")
-    results = [output.numbers for output in one.expected.outputs]
+def _expected_faults(frozen_case: FrozenCase, extreme: bool) -> list[str]:
+    faults: list[str] = []
+    if frozen_case.case.elsewhere:
+        return faults  # on another device there are no numbers
+    if frozen_case.expected.changed or frozen_case.expected.unstable:
+        faults.append("the reference changes its inputs or is not repeatable")
+    results = [output.numbers for output in frozen_case.expected.outputs]
     if not all(np.isfinite(values).all() for values in results):
-        return [*found, "an expected number is not finite"]
-    if extreme or 1 in one.case.sizes.values():
-        return found
+        return [*faults, "an expected number is not finite"]
+    if extreme or 1 in frozen_case.case.sizes.values():
+        return faults
     large = [values for values in results if values.size > 1]
     if large and all(np.ptp(values) < 1e-3 for values in large):
-        found.append("all expected numbers are nearly equal")
-    elif any(values.dtype.kind == "f" and _saturated(values) for values in large):
-        found.append("the softmax is saturated: nearly all weight lies on one entry")
-    return found
+        faults.append("all expected numbers are nearly equal")
+    elif any(values.dtype.kind == "f" and _is_saturated(values) for values in large):
+        faults.append("the softmax is saturated: nearly all weight lies on one entry")
+    return faults
 
 
-def _saturated(values: np.ndarray) -> bool:
+def _is_saturated(values: np.ndarray) -> bool:
     for axis in range(values.ndim):
         if np.allclose(values.sum(axis=axis), 1, atol=1e-3) and (values >= 0).all():
             return bool(values.max(axis=axis).mean() > SATURATED)
     return False
 
 
-def _separation(one: FrozenCase, invented: tuple) -> list[str]:
-    told = {name: made for name, made in one.mistakes.items() if name not in invented and made is not None}
-    apart = {name: moved(one, made) for name, made in told.items()}
+def _separation_faults(frozen_case: FrozenCase, invented: tuple) -> list[str]:
+    wrong_results = {
+        name: observation
+        for name, observation in frozen_case.mistakes.items()
+        if name not in invented and observation is not None
+    }
+    apart = {name: moved(frozen_case, observation) for name, observation in wrong_results.items()}
     return [
         f"the misconception {name} moves the output by {far:.3g} tolerances only"
         for name, far in apart.items()
@@ -105,8 +115,8 @@ def _separation(one: FrozenCase, invented: tuple) -> list[str]:
     ]
 
 
-def _variants(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
-    cases = [one.case for one in frozen.cases if not one.case.rows]
+def _missing_variants(exercise: declaration.Exercise, frozen: FrozenExercise) -> list[str]:
+    cases = [frozen_case.case for frozen_case in frozen.cases if not frozen_case.case.rows]
     if not cases:
         return []
     tensors = any(isinstance(value, np.ndarray) for case in cases for value in case.inputs.values())

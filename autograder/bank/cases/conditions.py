@@ -1,6 +1,6 @@
 """The conditions under which every exercise is examined, as far as its signature allows: types, layouts, sizes, gradients, modes.
 
-A condition either declares a case anew (other sizes or axes) or varies one that was drawn (the same numbers, met in another way).
+A condition either declares a case with other sizes or axes, or varies a drawn case: the same numbers, passed in another way.
 """
 
 import re
@@ -16,16 +16,16 @@ from utils.checking.records import DrawnCase, Helper
 
 STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; weights are nearly 0 and 1
 HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴, the second beyond −10⁹
-HEAVY = 1e3  # of weights
+HEAVY = 1e3  # the factor of large weights
 SPREAD, WIDER_SPREAD = 3.0, 8.0  # weights from 10⁻⁸ to 1, which are compared as closely as any
 UNEVEN, STRIDE = 7, 4  # from 1 to 10⁻⁶, neighbours by very different factors
 UNLIKE, STEP = 4, 2  # rows of numbers about 1, 10⁻², 10⁻⁴ and 10⁻⁶
-LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 67, 300  # at scale: beyond powers of 2, and no multiples of blocks of 8
-BATCH, SMALL = 2, 3  # beside them: students receive these cases, so they are no larger than they have to be
+LENGTH, LONG, WIDTH, VOCABULARY = 130, 260, 67, 300  # sizes at scale: beyond powers of 2, and no multiples of 8
+BATCH, SMALL = 2, 3  # the other sizes of cases at scale: students receive these cases, so they are as small as possible
 GRID = (17, 19)  # rows and columns at scale
 GRIDS = (("rows", "columns"), ("H", "W"))  # what the axes of a grid are called
 LENGTHS = "NTSM"  # the first letters of axes along which there may be hundreds
-BESIDE = "BHG"  # and of those that only multiply what is computed: batches, heads, groups of heads
+BESIDE = "BHG"  # the first letters of axes that only multiply the computation: batches, heads, groups of heads
 COINCIDING = 4
 FEW = (3, 2, 2)  # sizes of three batch axes: there are many numbers behind them
 
@@ -36,10 +36,10 @@ Varied = Iterable[tuple[str, DrawnCase]]
 
 @dataclass(frozen=True)
 class Condition:
-    """One thing that must make no difference, or must be borne.
+    """A variation of cases that must make no difference to a right answer.
 
     Attributes:
-        name: by which an author waives it.
+        name: the name by which an author waives the condition.
         demand: what is asked of every exercise, for the list at the top of an assignment.
         declare: gives, for (exercise, base), (headline, declared case) pairs with other sizes or axes.
         vary: gives, for (exercise, drawn case), (headline, drawn case) pairs; the numbers are those of the base, and of what
@@ -52,12 +52,12 @@ class Condition:
     vary: Callable[[declaration.Exercise, DrawnCase], Varied] | None = None
 
 
-def _real(value: object) -> bool:
+def _is_real(value: object) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
-def _reals(case: DrawnCase) -> list[str]:
-    return [name for name, value in case.inputs.items() if _real(value)]
+def _real_inputs(case: DrawnCase) -> list[str]:
+    return [name for name, value in case.inputs.items() if _is_real(value)]
 
 
 def _has_tensors(case: DrawnCase) -> bool:
@@ -85,7 +85,7 @@ def _double(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 
 
 def _half(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
-    if _reals(case) and _gives_reals(exercise) and not _has_helpers(case):
+    if _real_inputs(case) and _gives_reals(exercise) and not _has_helpers(case):
         inputs, weights = rounded(case.inputs), rounded(case.weights)
         yield "bfloat16", replace(case, inputs=inputs, weights=weights, precision="bfloat16", coarse=True)
 
@@ -93,7 +93,7 @@ def _half(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 def rounded(values: dict) -> dict:
     """The values by name, numbers with a fraction as bfloat16 holds them."""
     return {
-        name: torch.from_numpy(value).bfloat16().float().numpy() if _real(value) else value
+        name: torch.from_numpy(value).bfloat16().float().numpy() if _is_real(value) else value
         for name, value in values.items()
     }
 
@@ -110,10 +110,10 @@ def _layouts(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
     yield "inputs that are slices with a step", replace(case, layout="stepped")
     batched = [name for name, shape in case.symbols.items() if shape.startswith("B")]
     if batched and not _has_helpers(case):
-        same = {name: _repeated(value) if name in batched else value for name, value in case.inputs.items()}
+        one_row = {name: _repeated(value) if name in batched else value for name, value in case.inputs.items()}
         yield (
             "inputs that are expanded views, one row for all of the batch",
-            replace(case, inputs=same, layout="expanded"),
+            replace(case, inputs=one_row, layout="expanded"),
         )
 
 
@@ -125,7 +125,7 @@ def _repeated(array: np.ndarray) -> np.ndarray:
 
 
 def _large(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
-    reals = _reals(case)
+    reals = _real_inputs(case)
     if case.weights:
         heavy = {name: weight * np.float32(HEAVY) for name, weight in case.weights.items()}
         yield "large weights", replace(case, weights=heavy, coarse=True)
@@ -140,7 +140,7 @@ def _large(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 
 
 def _spread(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
-    reals = _reals(case)
+    reals = _real_inputs(case)
     if reals:
         yield "numbers of a wide spread", _scaled(case, WIDER_SPREAD if len(reals) == 1 else SPREAD)
     if reals and _gives_reals(exercise):
@@ -169,7 +169,7 @@ def _unlike(array: np.ndarray, first: int) -> np.ndarray:
 
 
 def _zero(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
-    reals = [name for name in _reals(case) if case.inputs[name].ndim]
+    reals = [name for name in _real_inputs(case) if case.inputs[name].ndim]
     zeroed = case
     for name in reals:
         zeroed = _with_row(_with_row(zeroed, name, 0.0), name, 0.0, last=True)
@@ -179,7 +179,7 @@ def _zero(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 
 def _scaled(case: DrawnCase, factor: float) -> DrawnCase:
     return replace(
-        case, inputs={**case.inputs, **{name: case.inputs[name] * np.float32(factor) for name in _reals(case)}}
+        case, inputs={**case.inputs, **{name: case.inputs[name] * np.float32(factor) for name in _real_inputs(case)}}
     )
 
 
@@ -199,7 +199,7 @@ def _gradients(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 
 
 def _saturated(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
-    if exercise.differentiable and _reals(case):
+    if exercise.differentiable and _real_inputs(case):
         yield "gradients at large numbers", replace(_scaled(case, SATURATING), gradient=exercise.gradients, coarse=True)
         yield (
             "gradients at very large numbers",
@@ -217,10 +217,10 @@ def _calls(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
         return
     yield "arguments by name", replace(case, by="name")
     yield "arguments by position", replace(case, by="position")
-    defaults = {name: one.default for name, one in exercise.signature.parameters.items()}
-    given = {name: value for name, value in case.inputs.items() if _differs(value, defaults[name])}
-    if len(given) < len(case.inputs):
-        yield "arguments left at their defaults", replace(case, inputs=given)
+    defaults = {name: parameter.default for name, parameter in exercise.signature.parameters.items()}
+    passed = {name: value for name, value in case.inputs.items() if _differs(value, defaults[name])}
+    if len(passed) < len(case.inputs):
+        yield "arguments left at their defaults", replace(case, inputs=passed)
 
 
 def _differs(value: object, default: object) -> bool:
@@ -249,31 +249,31 @@ def _ones(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
 def _equal(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
     base = _with_one_batch(exercise, base)
     axes = _free_axes(exercise, base)
-    given = [size for size in base.sizes.values() if isinstance(size, int) and size > 1]
-    if len(axes) > 1 or axes and given:
-        size = min(given, default=COINCIDING)
+    sizes_above_one = [size for size in base.sizes.values() if isinstance(size, int) and size > 1]
+    if len(axes) > 1 or axes and sizes_above_one:
+        size = min(sizes_above_one, default=COINCIDING)
         yield "sizes that coincide", replace(base, sizes={**base.sizes, **dict.fromkeys(axes, size)})
-    factors = [one for axis in exercise.axes(base) if "*" in axis for one in axis.split("*")]
+    factors = [factor for axis in exercise.axes(base) if "*" in axis for factor in axis.split("*")]
     factors = factors or [axis for axis in axes if axis in ("H", "W")]  # of a grid
-    if factors and all(one in axes for one in factors):
+    if factors and all(factor in axes for factor in factors):
         sizes = dict.fromkeys(axes, COINCIDING) | dict.fromkeys(factors, round(COINCIDING**0.5))
         yield "sizes that coincide with a product", replace(base, sizes={**base.sizes, **sizes})
 
 
 def _with_one_batch(exercise: declaration.Exercise, base: declaration.Case) -> declaration.Case:
-    """The case with one batch axis where there may be any number: what goes by the number of axes looks at that most often."""
+    """The case with one batch axis where there may be any number: code that tests the number of axes tests for one most often."""
     if len(exercise.points) > 1:
         return base
     if "*B" not in exercise.starred or "batches" in exercise.waived or base.expand.get("*B", "B") == "B":
         return base
-    kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
-    return replace(base, expand={**base.expand, "*B": "B"}, sizes=kept)
+    other_sizes = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
+    return replace(base, expand={**base.expand, "*B": "B"}, sizes=other_sizes)
 
 
 def _free_axes(exercise: declaration.Exercise, base: declaration.Case) -> list[str]:
-    """The axes whose size is left to chance, products and sums taken apart."""
-    known = exercise.axes(base)
-    axes = [part for axis in known for part in declaration.parts(axis, known)]
+    """The axes whose size is left to chance, with products and sums split into their parts."""
+    case_axes = exercise.axes(base)
+    axes = [part for axis in case_axes for part in declaration.parts(axis, case_axes)]
     return [axis for axis in dict.fromkeys(axes) if not axis.isdigit() and axis not in base.sizes]
 
 
@@ -281,9 +281,9 @@ def _batches(exercise: declaration.Exercise, base: declaration.Case) -> Declared
     if "*B" in exercise.starred and len(exercise.points) == 1:  # parts have axes of their own
         for words, axes in (("no batch axis", ""), ("three batch axes", "B_1 B_2 B_3")):
             if base.expand.get("*B", "B") != axes:
-                kept = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
+                other_sizes = {axis: size for axis, size in base.sizes.items() if not axis.startswith("B")}
                 few = dict(zip(axes.split(), FEW))
-                yield words, replace(base, expand={**base.expand, "*B": axes}, sizes={**kept, **few})
+                yield words, replace(base, expand={**base.expand, "*B": axes}, sizes={**other_sizes, **few})
 
 
 def _scale(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
@@ -311,26 +311,28 @@ def _scale(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
 
 
 def _width(exercise: declaration.Exercise, base: declaration.Case, axis: str) -> int:
-    """A large size of an axis of features; where it is a factor of another beside sizes that are given, the product is large."""
-    products = [one.split("*") for one in exercise.axes(base) if "*" in one]
-    given = [base.sizes.get(one, 1) for product in products if axis in product for one in product if one != axis]
-    return -(-WIDTH // max([1, *(one for one in given if isinstance(one, int))]))
+    """A large size for an axis of features; where the axis is a factor of a product with declared sizes, the product is large."""
+    products = [axes.split("*") for axes in exercise.axes(base) if "*" in axes]
+    other_factors = [
+        base.sizes.get(factor, 1) for product in products if axis in product for factor in product if factor != axis
+    ]
+    return -(-WIDTH // max([1, *(factor for factor in other_factors if isinstance(factor, int))]))
 
 
 def _longer(exercise: declaration.Exercise, base: declaration.Case) -> Declared:
-    """Lengths that the author gave; what is given and no smaller grows with them."""
-    given = {name: size for name, size in base.sizes.items() if isinstance(size, int)}
+    """Cases with longer declared lengths; declared sizes that are no smaller grow by as much."""
+    sizes = {name: size for name, size in base.sizes.items() if isinstance(size, int)}
     for axis in dict.fromkeys(exercise.axes(base)):
-        if axis[0] in LENGTHS and given.get(axis, LENGTH) < LENGTH:
-            more = (LENGTH if _is_squared(exercise, axis) else LONG) - given[axis]
-            grown = {name: size + more for name, size in given.items() if size >= given[axis] and name[0] not in "DCV"}
+        if axis[0] in LENGTHS and sizes.get(axis, LENGTH) < LENGTH:
+            more = (LENGTH if _is_squared(exercise, axis) else LONG) - sizes[axis]
+            grown = {name: size + more for name, size in sizes.items() if size >= sizes[axis] and name[0] not in "DCV"}
             yield f"{axis} = {grown[axis]}", replace(base, sizes={**base.sizes, **grown})
 
 
 def _is_squared(exercise: declaration.Exercise, axis: str) -> bool:
-    """Whether a result or an input has an axis twice, as the weights of self-attention have: it grows with the square."""
+    """Whether a result or an input has an axis twice, as the weights of self-attention have, and so grows with its square."""
     shapes = [*exercise.result_shapes, *exercise.input_shapes.values()]
-    return any(sum(axis in re.split(r"[+*]", one) for one in shape.split()) > 1 for shape in shapes)
+    return any(sum(axis in re.split(r"[+*]", axis_of_shape) for axis_of_shape in shape.split()) > 1 for shape in shapes)
 
 
 CONDITIONS = (

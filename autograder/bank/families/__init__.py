@@ -1,1 +1,1 @@
-"""What exercises of several units share: mistakes, what they need, and how cases are drawn. Nothing here names an exercise."""
+"""Holds what exercises of several units share: mistakes and helpers for drawing cases. Nothing here names an exercise."""

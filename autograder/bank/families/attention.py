@@ -1,8 +1,8 @@
-"""Mistakes between projection and result, the same wherever queries meet keys and values; and what would answer them."""
+"""Mistakes of attention between projection and result, wherever queries meet keys and values; and forbidden functions."""
 
 import math
 
-FUSED = ("scaled_dot_product_attention", "multi_head_attention")  # calls that do all of it
+FUSED = ("scaled_dot_product_attention", "multi_head_attention")  # torch functions that do all of it
 SMALL = {"B_1": 3, "B_2": 2}  # two batch axes of any size would make large self-checks
 
 
@@ -119,11 +119,11 @@ def declare_mechanics(exercise, projected, leave_out=(), words=()):
         if mistake in leave_out:
             continue
 
-        def made(*arguments, mistake=mistake):
+        def misconception(*arguments, mistake=mistake):
             return mistake(*projected(*arguments))
 
         sentence = mistake.__doc__ or ""
         for general, own in words:
             sentence = sentence.replace(general, own)
-        made.__name__, made.__doc__ = mistake.__name__, sentence
-        exercise.misconception(made)
+        misconception.__name__, misconception.__doc__ = mistake.__name__, sentence
+        exercise.misconception(misconception)

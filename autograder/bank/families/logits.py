@@ -1,11 +1,10 @@
-"""Logits to draw, of which no two come so close that it is open which of them is larger."""
+"""Draws logits of which no two are so close that rounding could decide which of them is larger."""
 
 import numpy as np
 
-NEGATIVE = (
-    0.4  # the share of tokens whose logits are all below 0, so that in their place neither 0 nor a −10⁹ stands for −∞
-)
-LEAST, MORE = 0.2, 0.35  # the least distance of two logits of a token, and what comes on top of it on average
+# the share of tokens whose logits are all below 0, so that in their place neither 0 nor a −10⁹ stands for −∞
+NEGATIVE = 0.4
+LEAST, MORE = 0.2, 0.35  # the least distance of two logits of a token, and the mean of the random distance added to it
 
 
 def apart(noise: np.ndarray, rng: np.random.Generator) -> np.ndarray:

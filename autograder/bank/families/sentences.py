@@ -1,4 +1,4 @@
-"""Sentences that end with [STOP]: drawn ones, their lengths, and numbers with which decoders that write some are drawn."""
+"""Draws sentences that end with [STOP], and holds the constants with which toy decoders that write such sentences are drawn."""
 
 import numpy as np
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch import Tensor
 from utils.data.translation import PAD, STOP
 
 SMALLEST_WORD = STOP + 1
-TRIES = 3000  # decoders that are drawn before it is said that none fits
+TRIES = 3000  # decoders that are drawn before the search gives up
 NEVER = -30.0  # the logit of a token that is never written
 
 
@@ -24,6 +24,6 @@ def sentences(B: int, T: int, V: int, rng: np.random.Generator, shortest: int = 
 
 
 def written(words: Tensor) -> Tensor:
-    """How many tokens each row holds before and with its [STOP]; all of them where there is none."""
+    """The number of tokens in each row up to and with its [STOP]; all of them where there is none."""
     ended = (words == STOP).cumsum(-1) > 0
     return words.shape[-1] - ended.sum(-1) + ended.any(-1)

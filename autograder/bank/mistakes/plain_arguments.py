@@ -11,18 +11,23 @@ def of_plain_arguments(exercise: declaration.Exercise) -> Iterator[tuple[str, st
     """(name, what would be so, a question, the change of all arguments by name) for arguments that are no tensors."""
     for name, kind in exercise.input_types.items():
         if kind == "number":
-            yield f"{name} one more", f"{name} were one larger", "", _changing(name, lambda number: number + 1)
-            yield f"{name} one less", f"{name} were one smaller", "", _changing(name, lambda number: number - 1)
+            yield f"{name} one more", f"{name} were one larger", "", _changing_argument(name, lambda number: number + 1)
+            yield (
+                f"{name} one less",
+                f"{name} were one smaller",
+                "",
+                _changing_argument(name, lambda number: number - 1),
+            )
         if kind == "flag":
             inverted = f"{name} were inverted, True where it is False and False where it is True"
-            yield f"{name} inverted", inverted, "", _changing(name, lambda flag: not flag)
+            yield f"{name} inverted", inverted, "", _changing_argument(name, lambda flag: not flag)
             for value in (True, False):
                 what = f"{name} were {value}, whatever is given"
-                yield f"{name} always {value}", what, f"Is {name} used?", _fixing({name: value})
-    yield from _of_examples(exercise)
+                yield f"{name} always {value}", what, f"Is {name} used?", _fixing_arguments({name: value})
+    yield from _example_values(exercise)
 
 
-def _changing(name: str, change: Callable) -> Callable:
+def _changing_argument(name: str, change: Callable) -> Callable:
     def changed(values: dict) -> dict:
         if values.get(name) is None:
             raise ValueError(f"there is no {name} to be changed")
@@ -31,18 +36,20 @@ def _changing(name: str, change: Callable) -> Callable:
     return changed
 
 
-def _of_examples(exercise: declaration.Exercise) -> Iterator[tuple]:
-    """Numbers that are those of one of the exercise's own examples, whatever is given: one of them, or all of them."""
+def _example_values(exercise: declaration.Exercise) -> Iterator[tuple]:
+    """Arguments fixed to the numbers of one of the exercise's examples, whatever is passed: one number, or all of them."""
     plain = [name for name, kind in exercise.input_types.items() if kind in NUMBERS]
     shown = [case.values for case in exercise.cases if not case.edge]
-    known = [{name: values[name] for name in plain if values.get(name) is not None} for values in shown]
-    fixed = [{name: one} for values in known for name, one in values.items()] + [one for one in known if len(one) > 1]
+    numbers_by_case = [{name: values[name] for name in plain if values.get(name) is not None} for values in shown]
+    fixed = [{name: number} for values in numbers_by_case for name, number in values.items()] + [
+        numbers for numbers in numbers_by_case if len(numbers) > 1
+    ]
     for values in fixed:
-        what = " and ".join(f"{name} were {one}" for name, one in values.items())
+        what = " and ".join(f"{name} were {number}" for name, number in values.items())
         question = "Is this number" if len(values) == 1 else "Are these numbers"
         question += " written into the code, or is something kept from an earlier call?"
-        yield what, f"{what}, whatever is given", question, _fixing(values)
+        yield what, f"{what}, whatever is given", question, _fixing_arguments(values)
 
 
-def _fixing(fixed: dict) -> Callable:
+def _fixing_arguments(fixed: dict) -> Callable:
     return lambda values: {**values, **fixed}

@@ -10,28 +10,36 @@ from autograder.bank import declaration
 
 def of_positions(exercise: declaration.Exercise) -> Iterator[tuple[str, str, Callable]]:
     """(name, what would be so, `run_changed`), as `autograder.bank.mistakes.counterfactuals.made_of` takes it."""
-    yield from _of_ends(exercise)
+    yield from _end_changes(exercise)
     yield from _row_by_row(exercise)
 
 
-def _of_ends(exercise: declaration.Exercise) -> Iterator[tuple]:
-    """Along each axis of positions: the first or the last left out, whose part in results is 0; or there twice.
+def _end_changes(exercise: declaration.Exercise) -> Iterator[tuple]:
+    """Along each axis of positions: the first or the last left out, where results get 0; or the first or the last taken twice.
 
-    Where a plain number is given, such as the size of a block, as many positions.
+    With a plain number among the inputs, such as the size of a block, also as many positions as this number says.
     """
     axes = dict.fromkeys(axis for shape in exercise.input_shapes.values() for axis in shape.split())
     returned = " ".join(exercise.result_shapes).split()
-    numbers = [name for name, one in exercise.input_types.items() if one == "number" and name not in exercise.lengths]
+    numbers = [name for name, kind in exercise.input_types.items() if kind == "number" and name not in exercise.lengths]
     for axis, which, count in product(filter(_is_of_positions, axes), ("first", "last"), ("", *numbers)):
-        some = f"the {which} {f'`{count}` positions' if count else 'position'} along {axis} were"
+        positions = f"the {which} {f'`{count}` positions' if count else 'position'} along {axis} were"
         label = f"{which} {count}".strip()
-        yield f"{axis} without its {label}", f"{some} not there", _cut(exercise, axis, which, count)
+        yield (
+            f"{axis} without its {label}",
+            f"{positions} not there",
+            _changing_ends(exercise, axis, which, count),
+        )
         if axis not in returned:
-            yield f"{axis} with its {label} twice", f"{some} there twice", _cut(exercise, axis, which, count, True)
+            yield (
+                f"{axis} with its {label} twice",
+                f"{positions} there twice",
+                _changing_ends(exercise, axis, which, count, True),
+            )
 
 
 def _row_by_row(exercise: declaration.Exercise) -> Iterator[tuple]:
-    """For a single number: what comes of it where each row, or each position, is taken by itself."""
+    """For a result that is a single number: its mean or sum where each row, or each position, is taken by itself."""
     if exercise.result_shapes != [""]:
         return
     inputs = {name: shape.split() for name, shape in exercise.input_shapes.items()}
@@ -39,16 +47,16 @@ def _row_by_row(exercise: declaration.Exercise) -> Iterator[tuple]:
         axis for axes in inputs.values() for axis in axes if axis == "B" or _is_of_positions(axis)
     ):
         for label, together in (("averaged", torch.Tensor.nanmean), ("summed", torch.Tensor.nansum)):
-            told = f"each index along {axis} were taken by itself, and what comes out {label}"
-            yield f"each {axis} by itself, {label}", told, _each_by_itself(exercise, inputs, axis, together)
+            what = f"each index along {axis} were taken by itself, and what comes out {label}"
+            yield f"each {axis} by itself, {label}", what, _each_by_itself(exercise, inputs, axis, together)
 
 
 def _each_by_itself(exercise: declaration.Exercise, inputs: dict, axis: str, together: Callable) -> Callable:
     def run_changed(run, arguments, named):
-        given = exercise.signature.bind(*arguments, **named).arguments
+        inputs_by_name = exercise.signature.bind(*arguments, **named).arguments
         along = {name: axes.index(axis) for name, axes in inputs.items() if axis in axes}
-        pieces = zip(*(given[name].split(1, dim) for name, dim in along.items()))
-        return together(torch.stack([run(**{**given, **dict(zip(along, piece))}) for piece in pieces]))
+        pieces = zip(*(inputs_by_name[name].split(1, dim) for name, dim in along.items()))
+        return together(torch.stack([run(**{**inputs_by_name, **dict(zip(along, piece))}) for piece in pieces]))
 
     return run_changed
 
@@ -57,10 +65,10 @@ def _is_of_positions(axis: str) -> bool:
     return axis[0] in "NTSLM" and "*" not in axis
 
 
-def _cut(exercise: declaration.Exercise, axis: str, which: str, count: str, twice: bool = False) -> Callable:
+def _changing_ends(exercise: declaration.Exercise, axis: str, which: str, count: str, twice: bool = False) -> Callable:
     """Runs a form on inputs without their first or last positions along an axis, one or `count`, or with these twice.
 
-    The last `count` are what is left when the axis is cut into pieces of that size.
+    The last `count` are the remainder when the axis is cut into pieces of that size.
     """
     inputs = {name: shape.split() for name, shape in exercise.input_shapes.items() if axis in shape.split()}
     results = [shape.split() for shape in exercise.result_shapes]
@@ -82,12 +90,16 @@ def _cut(exercise: declaration.Exercise, axis: str, which: str, count: str, twic
     def run_changed(run, arguments, named):
         bound = exercise.signature.bind(*arguments, **named)
         bound.apply_defaults()
-        given = {**bound.arguments}
-        size = given[count] if count else 1
-        changed = {name: cut(given[name], axes, size) for name, axes in inputs.items() if given[name] is not None}
-        made = run(**{**given, **changed})
-        several = made if isinstance(made, tuple) else (made,)
+        arguments_by_name = {**bound.arguments}
+        size = arguments_by_name[count] if count else 1
+        changed = {
+            name: cut(arguments_by_name[name], axes, size)
+            for name, axes in inputs.items()
+            if arguments_by_name[name] is not None
+        }
+        result = run(**{**arguments_by_name, **changed})
+        several = result if isinstance(result, tuple) else (result,)
         whole = tuple(filled(Y, axes, size) for Y, axes in zip(several, results))
-        return whole if isinstance(made, tuple) else whole[0]
+        return whole if isinstance(result, tuple) else whole[0]
 
     return run_changed

@@ -1,6 +1,6 @@
 """Mistakes that nobody declared: what correct code would give if torch's functions that it calls were others.
 
-A sigmoid in the place of a tanh, a softmax along another axis, argmin for argmax: numbers tell that this is what was computed,
+A sigmoid in the place of a tanh, a softmax along another axis, argmin for argmax: the numbers prove that this was computed,
 whatever the student's code looks like.
 """
 
@@ -17,13 +17,13 @@ from autograder.bank.mistakes.counterfactuals import TOLD, made_of
 AXES = (-1, -2, -3)
 
 
-def _alone(function: Callable) -> Callable:
-    """The function of the first argument, whatever else is given."""
+def _of_first_argument(function: Callable) -> Callable:
+    """The function applied to the first argument, without the others."""
     return lambda X, *_, **__: function(X)
 
 
-_NOTHING, _SIGMOID, _TANH, _RELU = map(_alone, (lambda X: X, torch.sigmoid, torch.tanh, torch.relu))
-_GELU, _BY_TANH, _SILU = map(_alone, (F.gelu, lambda X: F.gelu(X, approximate="tanh"), F.silu))
+_NOTHING, _SIGMOID, _TANH, _RELU = map(_of_first_argument, (lambda X: X, torch.sigmoid, torch.tanh, torch.relu))
+_GELU, _BY_TANH, _SILU = map(_of_first_argument, (F.gelu, lambda X: F.gelu(X, approximate="tanh"), F.silu))
 OTHERS: dict[str, dict[str, Callable]] = {
     "tanh": {"sigmoid": _SIGMOID, "relu": _RELU, "": _NOTHING},
     "sigmoid": {"tanh": _TANH, "relu": _RELU, "": _NOTHING},
@@ -38,28 +38,33 @@ OTHERS: dict[str, dict[str, Callable]] = {
     "sin": {"cos": torch.cos},
     "cos": {"sin": torch.sin},
 }
-# functions along an axis whose results have the shape of what they are given
+# functions along an axis whose results have the shape of their argument
 ALONG = ("softmax", "log_softmax")
 
 
 def substitutions(exercise: declaration.Exercise) -> list[declaration.Variation]:
-    """For each function that a correct form of the exercise calls, that form with another in its place or along another axis."""
-    found: dict[str, declaration.Variation] = {}
+    """For each function that a correct form of the exercise calls, the form with another function, or along another axis."""
+    variations: dict[str, declaration.Variation] = {}
     if any(case.rows for case in exercise.cases):
         return []
-    forms = [exercise.reference, *(one.object for one in exercise.alternatives)]
+    forms = [exercise.reference, *(alternative.object for alternative in exercise.alternatives)]
     for form in forms:
-        if any(word in name for word in exercise.forbidden for name in _names(_run(form)) if word not in OTHERS):
-            continue  # one call computes most of it: changing the rest would change one result alone
-        for name, what, function, other in _of_form(form):
-            changed = made_of(exercise, form, _under(function, other))
-            found.setdefault(name, declaration.Variation(name, changed, TOLD.format(what)))
-    return list(found.values())
+        if any(
+            word in name
+            for word in exercise.forbidden
+            for name in _used_names(_running_part(form))
+            if word not in OTHERS
+        ):
+            continue  # a forbidden function computes most of the form: a change of the rest would change one result alone
+        for name, what, function, other in _replacements(form):
+            changed = made_of(exercise, form, _with_function_replaced(function, other))
+            variations.setdefault(name, declaration.Variation(name, changed, TOLD.format(what)))
+    return list(variations.values())
 
 
-def _of_form(form: Callable) -> Iterator[tuple[str, str, str, Callable]]:
-    """(name, what would be so, the function, what stands in its place) for what a form calls."""
-    called = _names(_run(form))
+def _replacements(form: Callable) -> Iterator[tuple[str, str, str, Callable]]:
+    """(name, what would be so, the function's name, its replacement) for each function that a form calls."""
+    called = _used_names(_running_part(form))
     for function in filter(called.__contains__, OTHERS):
         for other, stands in OTHERS[function].items():
             what = f"{other} stood in the place of {function}" if other else f"there were no {function}"
@@ -70,43 +75,43 @@ def _of_form(form: Callable) -> Iterator[tuple[str, str, str, Callable]]:
             yield f"{function} along {axis}", what, function, _along(getattr(torch, function), axis)
 
 
-def _run(form: Callable) -> Callable:
+def _running_part(form: Callable) -> Callable:
     return getattr(form, "forward", form)
 
 
-def _names(function: Callable, depth: int = 1) -> set[str]:
+def _used_names(function: Callable, depth: int = 1) -> set[str]:
     """The names that a function's code uses, and those of the functions of its module that it calls."""
     code = getattr(function, "__code__", None)
     if code is None:
         return set()
-    found = _of_code(code)
-    known = [function.__globals__.get(name) for name in found] if depth else []
+    names = _code_names(code)
+    module_values = [function.__globals__.get(name) for name in names] if depth else []
     own = [
-        one
-        for one in known
-        if one is not None and getattr(one, "__module__", "") == function.__module__ and hasattr(one, "__code__")
+        value
+        for value in module_values
+        if value is not None and getattr(value, "__module__", "") == function.__module__ and hasattr(value, "__code__")
     ]
-    return found.union(*(_names(one, depth - 1) for one in own))
+    return names.union(*(_used_names(own_function, depth - 1) for own_function in own))
 
 
-def _of_code(code: CodeType) -> set[str]:
-    inner = [one for one in code.co_consts if isinstance(one, CodeType)]
-    return set(code.co_names).union(*map(_of_code, inner))
+def _code_names(code: CodeType) -> set[str]:
+    inner = [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return set(code.co_names).union(*map(_code_names, inner))
 
 
 def _along(function: Callable, axis: int) -> Callable:
-    def changed(X, *given, **named):
-        asked = named.get("dim", given[0] if given else None)
+    def changed(X, *arguments, **named):
+        axis_given = named.get("dim", arguments[0] if arguments else None)
         if X.ndim < -axis or X.ndim == 1:
             raise ValueError("there is no such axis")
-        if asked is not None and asked % X.ndim == axis % X.ndim:
+        if axis_given is not None and axis_given % X.ndim == axis % X.ndim:
             raise ValueError("that is the axis that is asked for")
         return function(X, axis)
 
     return changed
 
 
-def _under(function: str, other: Callable) -> Callable:
+def _with_function_replaced(function: str, other: Callable) -> Callable:
     def run_changed(run, arguments, named):
         with _Instead(function, other):
             return run(*arguments, **named)
@@ -122,5 +127,5 @@ class _Instead(TorchFunctionMode):
         self.name, self.other = name, other
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        made = self.other if getattr(function, "__name__", "") == self.name else function
-        return made(*args, **(kwargs or {}))
+        called = self.other if getattr(function, "__name__", "") == self.name else function
+        return called(*args, **(kwargs or {}))

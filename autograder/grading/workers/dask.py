@@ -56,7 +56,7 @@ def _connect(address: str) -> "Client":
     except ImportError:
         raise settings.KitError("--scheduler needs the package distributed: pip install -r requirements.txt.") from None
     for name in [name for name in logging.root.manager.loggerDict if name.startswith("distributed")]:
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what matters is told below, in one line
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # the errors below say what matters, in one line
     try:
         return Client(address, timeout=20)
     except (OSError, ValueError) as error:
@@ -86,7 +86,7 @@ def _outcome(future: "Future", task: Task) -> Outcome | None:
 
 
 def _fetched(future: "Future") -> Outcome | None:
-    """A result may be lost with its worker before it is here."""
+    """The result of a finished future; None if it was lost with its worker before it was fetched."""
     from distributed.client import FutureCancelledError
 
     try:

@@ -6,7 +6,7 @@ from autograder.gradebook.outcomes import Outcome
 from autograder.grading.task_data import Task
 from autograder.grading.workers import local
 
-TRIES = 3  # of a submission with which workers die
+TRIES = 3  # how often a submission with which workers die is tried
 
 
 def grade_all(tasks: list[Task], workers: int, scheduler: str | None = None) -> Iterator[Outcome]:

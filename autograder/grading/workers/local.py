@@ -1,4 +1,4 @@
-"""Hands tasks to processes of this machine; one that dies costs a repeat."""
+"""Hands tasks to processes of this machine; the task of a process that dies is done again."""
 
 import collections
 import itertools
@@ -24,7 +24,7 @@ from autograder.grading.task_data import Task
 def grade_all(tasks: list[Task], workers: int, tries: int) -> Iterator[Outcome]:
     """Yields the outcome of each task as it is done; a task with which `tries` workers died is given up.
 
-    Where a worker dies, those under way are tried again alone, to see whose fault it is.
+    Where a worker dies, the tasks under way are tried again one by one, to see which of them is at fault.
 
     Raises:
         KitError: the sandbox cannot be had.
@@ -36,8 +36,8 @@ def grade_all(tasks: list[Task], workers: int, tries: int) -> Iterator[Outcome]:
 def grade_file(file: str) -> None:
     """Does the task in a file, and puts its outcome in the task's place.
 
-    Only the file's name goes through the pool's pipes: a worker that dies while more than a pipe holds is written to it
-    leaves whoever writes waiting for good, in the Python versions before that was mended.
+    Only the file's name goes through the pool's pipes. Some versions of Python wait for good where a worker dies while
+    something larger than its pipe is written to it.
     """
     outcome = grade_one(json.loads(Path(file).read_text(encoding="utf-8")))
     Path(file).write_text(json.dumps(outcome), encoding="utf-8")
@@ -53,7 +53,7 @@ def prepare_worker() -> None:
 
 
 def _end_with_grader() -> None:
-    """A worker's parent is the process that it was forked from; it would outlive a grader that is killed."""
+    """Ends a worker with the grader: it would outlive a grader that is killed, as it was forked from another process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         multiprocessing.connection.wait([parent.sentinel])
@@ -97,7 +97,7 @@ def _in_pools(tasks: list[Task], workers: int, tries: int, folder: Path) -> Iter
 
 
 def _check(pool: ProcessPoolExecutor) -> None:
-    """A machine whose workers cannot even start must not cost anybody marks."""
+    """Raises KitError where workers cannot even start: a machine's fault must not cost anybody marks."""
     try:
         pool.submit(_ready).result()
     except BrokenProcessPool:
@@ -118,9 +118,8 @@ def _context():
     return context
 
 
-keeps_workers = (
-    False  # for the next run: a program that grades many classes need not start workers and sandboxes for each
-)
+# Whether workers are kept for the next run: a program that grades many classes need not start workers and sandboxes for each.
+keeps_workers = False
 _kept: dict[int, "_Pool"] = {}
 
 

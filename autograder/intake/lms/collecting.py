@@ -1,4 +1,4 @@
-"""Puts what an LMS let one download into the class's folder; nothing that lies there already is lost."""
+"""Puts what was downloaded from an LMS into the class's folder; nothing that lies there already is lost."""
 
 import filecmp
 import shutil
@@ -23,8 +23,8 @@ from autograder.intake.places import plain, unit_folder
 from autograder.intake.timestamp import read_time
 
 STAMP = "timestamp.txt"
-# What a column is called that says when something was handed in: in our own tables, Moodle's worksheet, Gradescope's grades,
-# GitHub Classroom's grades
+# The names of columns that say when something was handed in: in our own tables, in Moodle's worksheet, and in the grades of
+# Gradescope and GitHub Classroom.
 _WHEN = (
     "submitted at",
     "submitted_at",
@@ -43,8 +43,8 @@ class Collected:
         new: handed in for the first time.
         replaced: handed in again; what lay there before was put aside.
         same: already there.
-        retimed: of these, those whose time was entered or changed.
-        older: not taken, as what lies there was handed in later.
+        retimed: of the students in `same`, those whose time was entered or changed.
+        older: not taken, since what lies there already was handed in later.
         late: marked as late, without the time at which they came.
         unmatched: files of which it cannot be told whose they are.
         unread: students whose files cannot be read.
@@ -53,7 +53,7 @@ class Collected:
         otherwise: files whose name is not the student's, perhaps a group's.
         missing: students of the class who have handed nothing in.
         zoneless: how many times of the table have no zone.
-        zone: in which zone those are read, in words.
+        zone: the zone in which times without one are read, in words.
     """
 
     unit: str
@@ -83,102 +83,109 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
     Raises:
         KitError: there is no list of students, or a file cannot be read.
     """
-    known = students()
-    if not known:
+    class_list = students()
+    if not class_list:
         how = "run `python -m autograder roster FILE` with the list of students that your LMS exports"
         raise settings.KitError(f"it is not known who is in the class: {how}.")
-    whose = Whose(known)
+    whose = Whose(class_list)
     download = clones.opened(place, unit, whose) or opened(place)
     by_student, unmatched = _by_student(download, whose)
-    said = Collected(unit, download.system, unmatched=sorted({*unmatched, *download.strangers}), large=download.large)
-    told = _told(times, whose, said) if times else {}
-    came: dict[str, Origin] = {}
+    collected = Collected(
+        unit, download.system, unmatched=sorted({*unmatched, *download.strangers}), large=download.large
+    )
+    times_by_student = _times_by_student(times, whose, collected) if times else {}
+    origins: dict[str, Origin] = {}
     for student, files in sorted(by_student.items()):
-        at = told.get(student) or max((one.at for one in files if one.at), default=None)
+        at = times_by_student.get(student) or max((file.at for file in files if file.at), default=None)
         if at is None:
-            said.untold += [student] if times else []
-            said.late += [student] if any(one.late for one in files) else []
+            collected.untold += [student] if times else []
+            collected.late += [student] if any(file.late for file in files) else []
         if download.system == "canvas":
-            said.otherwise += [f"{student}: {plain(one.path)}" for one in files if not whose.knows(one.who[1])]
+            collected.otherwise += [f"{student}: {plain(file.path)}" for file in files if not whose.knows(file.who[1])]
         try:
-            became = _place(student, unit, files, at)
-            for what in ("same", "retimed") if became == "retimed" else (became,):
-                getattr(said, what).append(student)
-            if became != "older":
-                came[student] = Origin(download.system, _first(files).path)
+            outcome = _put_in_place(student, unit, files, at)
+            for list_name in ("same", "retimed") if outcome == "retimed" else (outcome,):
+                getattr(collected, list_name).append(student)
+            if outcome != "older":
+                origins[student] = Origin(download.system, _main_file(files).path)
         except (zipfile.BadZipFile, RuntimeError, OSError, NotImplementedError) as error:
-            said.unread.append(f"{student} ({reason(error)})")
-    remember(unit, came)
-    said.missing = [one.id for one in known if not one.left and not _has_handed_in(one, unit)]
-    return said
+            collected.unread.append(f"{student} ({reason(error)})")
+    remember(unit, origins)
+    collected.missing = [student.id for student in class_list if not student.left and not _has_handed_in(student, unit)]
+    return collected
 
 
-def _first(files: list[Handed]) -> Handed:
+def _main_file(files: list[Handed]) -> Handed:
     """The newest of a student's notebooks, or of what else there is."""
-    return next((one for one in files if one.name.lower().endswith(".ipynb")), files[0])
+    return next((file for file in files if file.name.lower().endswith(".ipynb")), files[0])
 
 
 def _by_student(download: Download, whose: Whose) -> tuple[dict[str, list[Handed]], list[str]]:
-    """Each student's files, the newest first; and those of which it cannot be told whose they are.
+    """Each student's files, the newest first; and the files of which it cannot be told whose they are.
 
-    Two people of one name are told apart by their numbers: where the class's list has the numbers of most, one that it
-    does not have is somebody else's.
+    Two people of the same name are told apart by their numbers: where the class's list has the numbers of most people, a
+    number that it does not have is somebody else's.
     """
     numbered = download.system in ("canvas", "moodle")
-    known = [whose.knows(one.who[0]) for one in download.handed]
-    sure = numbered and 2 * sum(known) > len(known)
-    found, unmatched = defaultdict(list), []
-    for one in download.handed:
-        student = whose.find(one.who) or _of_a_group(one, download, whose)
-        if student is None or (sure and not whose.knows(one.who[0])):
-            unmatched.append(one.path)
+    numbers_known = [whose.knows(file.who[0]) for file in download.handed]
+    sure = numbered and 2 * sum(numbers_known) > len(numbers_known)
+    by_student, unmatched = defaultdict(list), []
+    for file in download.handed:
+        student = whose.find(file.who) or _group_member(file, download, whose)
+        if student is None or (sure and not whose.knows(file.who[0])):
+            unmatched.append(file.path)
         else:
-            found[student].append(one)
-    for student, files in list(found.items()):
-        if numbered and len({one.who[0] for one in files}) > 1:
-            unmatched += [one.path for one in files if not whose.knows(one.who[0])]
-            found[student] = [one for one in files if whose.knows(one.who[0])]
+            by_student[student].append(file)
+    for student, files in list(by_student.items()):
+        if numbered and len({file.who[0] for file in files}) > 1:
+            unmatched += [file.path for file in files if not whose.knows(file.who[0])]
+            by_student[student] = [file for file in files if whose.knows(file.who[0])]
     return {
-        student: sorted(files, key=lambda one: one.order, reverse=True) for student, files in found.items() if files
+        student: sorted(files, key=lambda file: file.order, reverse=True)
+        for student, files in by_student.items()
+        if files
     }, unmatched
 
 
-def _of_a_group(one: Handed, download: Download, whose: Whose) -> str | None:
+def _group_member(file: Handed, download: Download, whose: Whose) -> str | None:
     """The student behind the name of a group, which Moodle puts in front."""
-    group, _, rest = one.who[-1].partition("-")
-    return whose.find((one.who[0], rest)) if download.system == "moodle" and whose.is_section(group) else None
+    group, _, rest = file.who[-1].partition("-")
+    return whose.find((file.who[0], rest)) if download.system == "moodle" and whose.is_section(group) else None
 
 
-def _told(times: Path, whose: Whose, collected: Collected) -> dict[str, datetime]:
-    """When each student of a table handed in, in UTC; a time without a zone is the class's or this machine's, as is told."""
-    found, zone = {}, class_zone()
+def _times_by_student(times: Path, whose: Whose, collected: Collected) -> dict[str, datetime]:
+    """When each student of a table handed in, in UTC.
+
+    A time without a zone is read in the class's zone or this machine's; `collected` says which one it was.
+    """
+    by_student, zone = {}, class_zone()
     for number, row in enumerate(rows(times), 2):
-        said = next((row[name] for name in _WHEN if row.get(name, "-").strip("- ")), "")
+        text = next((row[name] for name in _WHEN if row.get(name, "-").strip("- ")), "")
         student = whose.find(hints(row))
-        if not said or not student:
+        if not text or not student:
             continue
         try:
-            at = when(said)
+            at = when(text)
         except (ValueError, OverflowError):
             how = "write it as 2026-03-06 17:58"
             raise settings.KitError(
-                f"{times}, line {number}: {plain(said)!r} is no time that is sure; {how}."
+                f"{times}, line {number}: {plain(text)!r} is no time that is sure; {how}."
             ) from None
         if not at.tzinfo:
             at = at.replace(tzinfo=zone) if zone else at.astimezone()
             collected.zoneless += 1
-            here = f"{at.tzname()}, this machine's zone; `timezone` in deadlines.toml says another"
-            collected.zone = f"{zone.key} (deadlines.toml)" if zone else collected.zone or here
-        found[student] = at.astimezone(UTC).replace(tzinfo=None)
-    if not found:
+            machine_zone = f"{at.tzname()}, this machine's zone; `timezone` in deadlines.toml says another"
+            collected.zone = f"{zone.key} (deadlines.toml)" if zone else collected.zone or machine_zone
+        by_student[student] = at.astimezone(UTC).replace(tzinfo=None)
+    if not by_student:
         raise settings.KitError(
             f"{times} tells no time: it needs a column {_WHEN[0]!r}, and one that names the student."
         )
-    return found
+    return by_student
 
 
-def _place(student: str, unit: str, files: list[Handed], at: datetime | None) -> str:
-    """Puts a student's files where grading looks for them; says what that was.
+def _put_in_place(student: str, unit: str, files: list[Handed], at: datetime | None) -> str:
+    """Puts a student's files where grading looks for them, and says what became of them.
 
     Returns:
         "new", "replaced", "older", "same", or, where the same files have another time than before, "retimed".
@@ -187,26 +194,26 @@ def _place(student: str, unit: str, files: list[Handed], at: datetime | None) ->
     folder = unit_folder(home, unit)
     home.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=home, prefix=".collecting-") as beside:
-        made = Path(beside) / unit
-        made.mkdir()
-        for name, data in _named(files, unit):
-            (made / name).write_bytes(data)
+        fresh_folder = Path(beside) / unit
+        fresh_folder.mkdir()
+        for name, data in _names_and_contents(files, unit):
+            (fresh_folder / name).write_bytes(data)
         if at:
-            write_atomically(made / STAMP, f"{at:%Y-%m-%d %H:%M:%S.%f} UTC\n")
-        if not _holds(folder):
+            write_atomically(fresh_folder / STAMP, f"{at:%Y-%m-%d %H:%M:%S.%f} UTC\n")
+        if not _holds_files(folder):
             shutil.rmtree(folder, ignore_errors=True)
-            made.rename(home / unit)
+            fresh_folder.rename(home / unit)
             return "new"
         before = read_time(folder / STAMP)[0]
-        if _alike(made, folder):
+        if _hold_the_same(fresh_folder, folder):
             if at and at != before:
-                (made / STAMP).replace(folder / STAMP)
+                (fresh_folder / STAMP).replace(folder / STAMP)
                 return "retimed"
             return "same"
         if at and before and at < before:
             return "older"
         put_aside(student, unit, folder)
-        made.rename(home / unit)
+        fresh_folder.rename(home / unit)
         return "replaced"
 
 
@@ -214,39 +221,41 @@ def put_aside(student: str, unit: str, folder: Path) -> Path:
     """Moves what was handed in before out of grading's sight, into a folder of its own."""
     above = settings.class_folder() / "earlier" / unit / student
     above.mkdir(parents=True, exist_ok=True)
-    number = 1 + max((int(one.name) for one in above.iterdir() if one.name.isdigit()), default=0)
+    number = 1 + max((int(entry.name) for entry in above.iterdir() if entry.name.isdigit()), default=0)
     return folder.rename(above / str(number))
 
 
-def _named(files: list[Handed], unit: str) -> Iterator[tuple[str, bytes]]:
+def _names_and_contents(files: list[Handed], unit: str) -> Iterator[tuple[str, bytes]]:
     """The name under which each file is kept, and its bytes; a single notebook is called as it was handed out."""
-    notebooks = [one for one in files if one.name.lower().endswith(".ipynb")]
-    taken: set[str] = set()
-    seen: set[bytes] = set()
-    for one in files:
-        if (data := one.read()) in seen:
+    notebooks = [file for file in files if file.name.lower().endswith(".ipynb")]
+    taken_names: set[str] = set()
+    contents: set[bytes] = set()
+    for file in files:
+        if (data := file.read()) in contents:
             continue
-        seen.add(data)
-        name = f"{unit}.ipynb" if [one] == notebooks else plain(one.name).lstrip(".").replace("/", "_") or "unnamed"
-        while name.lower() in {*taken, STAMP}:
+        contents.add(data)
+        name = f"{unit}.ipynb" if [file] == notebooks else plain(file.name).lstrip(".").replace("/", "_") or "unnamed"
+        while name.lower() in {*taken_names, STAMP}:
             name = f"_{name}"
-        taken.add(name.lower())
+        taken_names.add(name.lower())
         yield name, data
 
 
-def _files(folder: Path) -> list[Path]:
-    return sorted(one for one in folder.rglob("*") if one.is_file() and one.name != STAMP)
+def _files_in(folder: Path) -> list[Path]:
+    return sorted(file for file in folder.rglob("*") if file.is_file() and file.name != STAMP)
 
 
-def _holds(folder: Path) -> bool:
-    return folder.is_dir() and bool(_files(folder))
+def _holds_files(folder: Path) -> bool:
+    return folder.is_dir() and bool(_files_in(folder))
 
 
-def _alike(one: Path, other: Path) -> bool:
+def _hold_the_same(folder: Path, other_folder: Path) -> bool:
     """Whether two folders hold the same files, apart from the time."""
-    first, second = ([file.relative_to(folder) for file in _files(folder)] for folder in (one, other))
-    return first == second and not any(not filecmp.cmp(one / name, other / name, shallow=False) for name in first)
+    names, other_names = ([file.relative_to(either) for file in _files_in(either)] for either in (folder, other_folder))
+    return names == other_names and not any(
+        not filecmp.cmp(folder / name, other_folder / name, shallow=False) for name in names
+    )
 
 
 def _has_handed_in(student: Student, unit: str) -> bool:
-    return _holds(unit_folder(settings.class_folder() / "submitted" / student.id, unit))
+    return _holds_files(unit_folder(settings.class_folder() / "submitted" / student.id, unit))

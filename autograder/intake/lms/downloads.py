@@ -1,4 +1,4 @@
-"""What Canvas, Moodle and Gradescope let one download: whose each file is, as far as names and lists tell, and when it came."""
+"""Downloads from Canvas, Moodle and Gradescope: whose each file is, as far as names and lists say, and when it was handed in."""
 
 import re
 import zipfile
@@ -74,16 +74,16 @@ def opened(place: Path) -> Download:
     """
     all_files = dict(_files(place))
     files, large = (
-        {path: one for path, one in all_files.items() if one},
-        [path for path, one in all_files.items() if not one],
+        {path: read for path, read in all_files.items() if read},
+        [path for path, read in all_files.items() if not read],
     )
     if not files:
         raise settings.KitError(f"{place} holds no file that somebody handed in.")
-    return replace(_told_apart(files, place), large=large)
+    return replace(_by_system(files, place), large=large)
 
 
-def _told_apart(files: dict, place: Path) -> Download:
-    """What the names of the files say of the system that they come from."""
+def _by_system(files: dict, place: Path) -> Download:
+    """What is in a download, whose system is known by the names of its files."""
     listing = next((path for path in files if PurePosixPath(path).name == GRADESCOPE), None)
     if listing:
         return _gradescope(files, listing)
@@ -93,7 +93,7 @@ def _told_apart(files: dict, place: Path) -> Download:
             f"{place} is of an anonymous assignment: show the names in Canvas and download it again."
         )
     for system, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS)):
-        matched = {path: pattern.fullmatch(_last(path, system)) for path in files}
+        matched = {path: pattern.fullmatch(_naming_part(path, system)) for path in files}
         if any(matched.values()) and (system == "moodle" or flat):
             return _by_name(system, files, matched)
     return _by_folder(files)
@@ -117,7 +117,7 @@ def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
             yield member.filename, None if large else partial(archive.read, member)
 
 
-def _last(path: str, system: str) -> str:
+def _naming_part(path: str, system: str) -> str:
     """The part of a path that says whose a file is: a name alone, and for Moodle also the folder above it."""
     parts = PurePosixPath(path).parts
     if system == "moodle":
@@ -132,64 +132,66 @@ def _by_name(system: str, files: dict, matched: dict) -> Download:
         if match is None or match.groupdict().get("kind") == "onlinetext":
             strangers.append(path)
             continue
-        found = match.groupdict()
-        name = PurePosixPath(found["name"] or path).name
-        order = (int(found.get("file") or 0), _attempt(name))
-        who = (found["number"], found["who"])
-        handed.append(Handed(path, name, who, files[path], late=bool(found.get("late")), order=order))
+        fields = match.groupdict()
+        name = PurePosixPath(fields["name"] or path).name
+        order = (int(fields.get("file") or 0), _attempt_number(name))
+        who = (fields["number"], fields["who"])
+        handed.append(Handed(path, name, who, files[path], late=bool(fields.get("late")), order=order))
     return Download(system, handed, strangers)
 
 
-def _attempt(name: str) -> int:
+def _attempt_number(name: str) -> int:
     """The number that an LMS or a browser puts behind a name that is handed in again; 0 if there is none."""
-    found = _ATTEMPT.fullmatch(name)
-    return int(found[2] or found[3] or 0) if found else 0
+    match = _ATTEMPT.fullmatch(name)
+    return int(match[2] or match[3] or 0) if match else 0
 
 
 def _gradescope(files: dict, listing: str) -> Download:
-    """Gradescope names each submission's folder in a list, with its submitters and the time."""
+    """A download from Gradescope, in which a list names each submission's folder, its submitters and the time."""
     try:
-        said = yaml.load(files[listing](), _Plain) or {}
+        submissions = yaml.load(files[listing](), _UntaggedLoader) or {}
     except yaml.YAMLError as error:
         raise settings.KitError(f"{listing} cannot be read ({reason(error)}).") from None
     root, handed, strangers = PurePosixPath(listing).parent, [], []
     for path in sorted(files.keys() - {listing}):
         inside = PurePosixPath(path)
         inside = inside.relative_to(root) if inside.is_relative_to(root) else inside
-        listed = said.get(inside.parts[0]) if len(inside.parts) > 1 else None
-        about = listed if isinstance(listed, dict) else {}
-        people = about.get(":submitters") or []
+        entry = submissions.get(inside.parts[0]) if len(inside.parts) > 1 else None
+        details = entry if isinstance(entry, dict) else {}
+        people = details.get(":submitters") or []
         if not people:
             strangers.append(path)
-        for one in people:
-            who = tuple(str(one[key]) for key in (":sid", ":email", ":name") if one.get(key))
-            at = about.get(":created_at")
+        for submitter in people:
+            who = tuple(str(submitter[key]) for key in (":sid", ":email", ":name") if submitter.get(key))
+            at = details.get(":created_at")
             at = in_utc(at) if isinstance(at, datetime) else None
-            handed.append(Handed(path, inside.name, who, files[path], at, bool(about.get(":late")), (at or _EVER,)))
+            handed.append(
+                Handed(path, inside.name, who, files[path], at, bool(details.get(":late")), (at or _LONG_AGO,))
+            )
     return Download("gradescope", handed, strangers)
 
 
-_EVER = datetime(1970, 1, 1)
+_LONG_AGO = datetime(1970, 1, 1)
 
 
 def in_utc(time: datetime) -> datetime:
-    """A time as nbgrader keeps it: in UTC, and without saying so."""
+    """A time as nbgrader keeps it: in UTC, without a time zone."""
     return time.astimezone(UTC).replace(tzinfo=None) if time.tzinfo else time
 
 
-class _Plain(yaml.SafeLoader):
-    """Reads Gradescope's list; what Ruby has tagged is left out."""
+class _UntaggedLoader(yaml.SafeLoader):
+    """Reads Gradescope's list; values that Ruby has tagged are left out."""
 
 
-_Plain.add_multi_constructor("!", lambda loader, suffix, node: None)
+_UntaggedLoader.add_multi_constructor("!", lambda loader, suffix, node: None)
 
 
 def _by_folder(files: dict) -> Download:
-    """A folder for each student, called after the student, wherever it lies; folders that mean nobody do not count."""
-    parts = {path: PurePosixPath(path).parts for path in files}
+    """A download with a folder for each student, called after the student; all folders above a file may name its student."""
+    parts_by_path = {path: PurePosixPath(path).parts for path in files}
     handed = [
-        Handed(path, one[-1], one[:-1], files[path], order=(_attempt(one[-1]),))
-        for path, one in parts.items()
-        if len(one) > 1
+        Handed(path, parts[-1], parts[:-1], files[path], order=(_attempt_number(parts[-1]),))
+        for path, parts in parts_by_path.items()
+        if len(parts) > 1
     ]
-    return Download("folders", handed, [path for path, one in parts.items() if len(one) == 1])
+    return Download("folders", handed, [path for path, parts in parts_by_path.items() if len(parts) == 1])

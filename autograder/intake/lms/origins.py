@@ -1,4 +1,4 @@
-"""What each student's file was called in the download that it was collected from: by this name an LMS takes something back."""
+"""What each student's file was called in the download that it was collected from: by this name an LMS takes it back."""
 
 import csv
 import io
@@ -33,8 +33,8 @@ def origins(unit: str) -> dict[str, Origin]:
         KitError: the file cannot be read as a table.
     """
     file = origins_file(unit)
-    found = rows(file) if file.exists() else []
-    return {row["student"]: Origin(row["system"], row["path"]) for row in found if set(COLUMNS) <= row.keys()}
+    origin_rows = rows(file) if file.exists() else []
+    return {row["student"]: Origin(row["system"], row["path"]) for row in origin_rows if set(COLUMNS) <= row.keys()}
 
 
 def remember(unit: str, fresh: Mapping[str, Origin]) -> None:
@@ -43,7 +43,7 @@ def remember(unit: str, fresh: Mapping[str, Origin]) -> None:
         out = io.StringIO(newline="")
         table = csv.writer(out, lineterminator="\n")
         table.writerow(COLUMNS)
-        for student, one in sorted({**origins(unit), **fresh}.items()):
-            table.writerow([student, one.system, one.path])
+        for student, origin in sorted({**origins(unit), **fresh}.items()):
+            table.writerow([student, origin.system, origin.path])
         settings.make_class_folder()
         write_atomically(origins_file(unit), out.getvalue())

@@ -8,21 +8,22 @@ from difflib import get_close_matches
 from autograder.intake.lms.students import students
 from autograder.settings import KitError
 
-# how Canvas and Moodle join the sections of a student who is in more than one
+# How Canvas and Moodle join the sections of a student who is in more than one.
 _SEVERAL = re.compile(r"\s*[,;]\s*|\s+and\s+")
 
 
 def sections() -> dict[str, str]:
     """Each student's section, as the class's list has it; "" where it has none."""
-    return {one.id: one.section for one in students() if not one.left}
+    return {student.id: student.section for student in students() if not student.left}
 
 
 def counted() -> dict[str, int]:
-    """How many students each section has, in the order of the names; who is in several counts in each."""
-    own = [one for one in sections().values() if one]
-    parts = {one: set(_SEVERAL.split(one)) - {""} for one in own}
-    several = {one for one in own if parts[one] & set(own) - {one}}  # else "Design and Analysis" is one section's name
-    count = Counter(name for one in own for name in (parts[one] if one in several else [one]))
+    """How many students each section has, in the order of the names; a student in several sections counts in each."""
+    own = [section for section in sections().values() if section]
+    parts = {section: set(_SEVERAL.split(section)) - {""} for section in own}
+    # A name that holds no other section's name, such as "Design and Analysis", is the name of a single section.
+    several = {section for section in own if parts[section] & set(own) - {section}}
+    count = Counter(name for section in own for name in (parts[section] if section in several else [section]))
     return dict(sorted(count.items()))
 
 
@@ -43,7 +44,7 @@ def find_section(said: str) -> Section:
     """The section of that name, in capitals or not.
 
     Raises:
-        KitError: the class has none; the message tells the nearest and lists those there are.
+        KitError: the class has no section of that name; the message names the nearest and lists all sections.
     """
     by_name: dict[str, set[str]] = {}
     for student, own in sections().items():

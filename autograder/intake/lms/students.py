@@ -14,14 +14,14 @@ from autograder.files import write_atomically
 from autograder.intake.places import is_usable, listed
 
 COLUMNS = ("id", "name", "email", "section", "also", "left")
-# What a column is called, in our own file and in those of Canvas, Moodle and Gradescope; the first that has a value counts.
+# The names of columns in our own file and in those of Canvas, Moodle and Gradescope; the first column that has a value counts.
 _IDS = ("id", "sis login id", "username", "sis user id", "sid", "student id", "id number")
 _NUMBERS = ("sis login id", "sis user id", "username", "sid", "id number", "identifier", "canvas id")
 _NAMES = ("name", "student", "full name")
 _FIRST, _LAST = ("first name", "firstname", "given name"), ("last name", "surname", "lastname", "family name")
 _EMAILS = ("email", "email address", "e-mail")
 _SECTIONS = ("section", "sections", "groups", "group")
-# rows of Canvas that are no students
+# The names in rows of Canvas's gradebook that are no students.
 _NOBODY = re.compile(r"\s*points possible|student, test$|test student$", re.IGNORECASE)
 
 
@@ -33,7 +33,7 @@ class Student:
         id: the name of the folder in `submitted/`, and the student's id in nbgrader's gradebook.
         name: as the learning management system writes it, "Jane Doe" or "Doe, Jane".
         also: what else identifies the student there: numbers and logins.
-        left: whether the student has left the class, and is in no table any more.
+        left: whether the student has left the class; such a student is in no table any more.
     """
 
     id: str
@@ -70,15 +70,15 @@ def students() -> list[Student]:
 
 def called(name: str, known: Iterable[Student]) -> Student | None:
     """The student with this id; else the only one with this number, login or address."""
-    known, wanted = list(known), name.casefold()
-    by_id = [one for one in known if one.id == name]
-    others = [one for one in known if wanted in map(str.casefold, (one.id, one.email, *one.also))]
-    return by_id[0] if by_id else others[0] if len(others) == 1 else None
+    known, folded = list(known), name.casefold()
+    by_id = [student for student in known if student.id == name]
+    matching = [student for student in known if folded in map(str.casefold, (student.id, student.email, *student.also))]
+    return by_id[0] if by_id else matching[0] if len(matching) == 1 else None
 
 
 def left() -> set[str]:
     """The ids of those who have left the class."""
-    return {one.id for one in students() if one.left}
+    return {student.id for student in students() if student.left}
 
 
 def read(file: Path) -> list[Student]:
@@ -87,17 +87,17 @@ def read(file: Path) -> list[Student]:
     Raises:
         KitError: the file has no column that names students, or two rows share an id.
     """
-    found = [student for row in rows(file) if (student := _student(row))]
-    if not found:
-        wanted = "a column id (or SIS Login ID, Username, SID, ID number, ID, Email) and one with names"
-        raise settings.KitError(f"{file} lists no students: it needs {wanted}.")
-    twice = [one for one, count in Counter(student.id for student in found).items() if count > 1]
+    class_list = [student for row in rows(file) if (student := _student(row))]
+    if not class_list:
+        columns = "a column id (or SIS Login ID, Username, SID, ID number, ID, Email) and one with names"
+        raise settings.KitError(f"{file} lists no students: it needs {columns}.")
+    twice = [id for id, count in Counter(student.id for student in class_list).items() if count > 1]
     if twice:
         raise settings.KitError(f"{file} has more than one row with the id {listed(sorted(twice))}.")
-    unusable = [student.id for student in found if not is_usable(student.id)]
+    unusable = [student.id for student in class_list if not is_usable(student.id)]
     if unusable:
         raise settings.KitError(f"{file}: {listed(unusable)} cannot be used as an id, as no folder can be called that.")
-    return found
+    return class_list
 
 
 def decoded(file: Path) -> tuple[str, str]:
@@ -140,43 +140,46 @@ def rows(file: Path) -> list[dict[str, str]]:
 
 
 def as_row(head: list[str], line: list[str]) -> dict[str, str]:
-    """One line of a table by its columns' names in small letters; of two of one name, the first."""
-    found: dict[str, str] = {}
+    """One line of a table by its columns' names in small letters; of two columns of the same name the first counts."""
+    row: dict[str, str] = {}
     for name, value in zip(head, line):
-        found.setdefault(name.strip().lower(), value.strip())
-    return found
+        row.setdefault(name.strip().lower(), value.strip())
+    return row
 
 
-def _first(row: dict[str, str], names: Iterable[str]) -> str:
+def _first_value(row: dict[str, str], names: Iterable[str]) -> str:
     return next((row[name] for name in names if row.get(name)), "")
 
 
-def _of_github(row: dict[str, str]) -> dict[str, str]:
-    """A row of GitHub Classroom's list as an LMS has it: students choose their logins, teachers what else identifies them."""
-    said = row.get("identifier", "")
-    kind = "email" if "@" in said else "name" if " " in said else "id number"
-    return {**row, "identifier": "", "username": row["github_username"], **({kind: said} if said else {})}
+def _github_row(row: dict[str, str]) -> dict[str, str]:
+    """A row of GitHub Classroom's list under the columns of an LMS.
+
+    Students choose their logins there; teachers choose what else identifies a student: an address, a name or a number.
+    """
+    identifier = row.get("identifier", "")
+    kind = "email" if "@" in identifier else "name" if " " in identifier else "id number"
+    return {**row, "identifier": "", "username": row["github_username"], **({kind: identifier} if identifier else {})}
 
 
 def _student(row: dict[str, str]) -> Student | None:
-    """The student of one row; None for a row that is none."""
+    """The student of one row; None for a row that is no student's."""
     if row.get("role", "student").lower() in ("instructor", "ta", "reader", "teacher"):
         return None
-    row = _of_github(row) if "github_username" in row else row
-    name = _first(row, _NAMES) or f"{_first(row, _FIRST)} {_first(row, _LAST)}".strip()
-    email = _first(row, _EMAILS)
+    row = _github_row(row) if "github_username" in row else row
+    name = _first_value(row, _NAMES) or f"{_first_value(row, _FIRST)} {_first_value(row, _LAST)}".strip()
+    email = _first_value(row, _EMAILS)
     canvas = "student" in row  # the gradebook of Canvas, in which ID is a number of its own
-    own = _first(row, [one for one in _IDS if not (canvas and one == "id")])
-    id = own or email.partition("@")[0] or (row.get("id", "") if canvas else "")
+    own_id = _first_value(row, [column for column in _IDS if not (canvas and column == "id")])
+    id = own_id or email.partition("@")[0] or (row.get("id", "") if canvas else "")
     if not id or _NOBODY.match(name):
         return None
-    also = [*row.get("also", "").split(), *(row[one] for one in _NUMBERS if row.get(one))]
+    also = [*row.get("also", "").split(), *(row[column] for column in _NUMBERS if row.get(column))]
     also += [row["id"]] if canvas and row.get("id") else []
-    also = [re.sub(r"^participant\s+", "", one, flags=re.IGNORECASE) for one in also]
-    others = tuple(dict.fromkeys(one for one in also if one != id))
+    also = [re.sub(r"^participant\s+", "", identifier, flags=re.IGNORECASE) for identifier in also]
+    others = tuple(dict.fromkeys(identifier for identifier in also if identifier != id))
     id = unicodedata.normalize("NFC", id)
     return Student(
-        id, name, email, _first(row, _SECTIONS), others, row.get("left", "").lower() in ("yes", "1", "true", "x")
+        id, name, email, _first_value(row, _SECTIONS), others, row.get("left", "").lower() in ("yes", "1", "true", "x")
     )
 
 
@@ -185,7 +188,16 @@ def write(found: Iterable[Student]) -> Path:
     out = io.StringIO(newline="")
     table = csv.writer(out, lineterminator="\n")
     table.writerow(COLUMNS)
-    for one in found:
-        table.writerow([one.id, one.name, one.email, one.section, " ".join(one.also), "yes" if one.left else ""])
+    for student in found:
+        table.writerow(
+            [
+                student.id,
+                student.name,
+                student.email,
+                student.section,
+                " ".join(student.also),
+                "yes" if student.left else "",
+            ]
+        )
     settings.make_class_folder()
     return write_atomically(roster_file(), out.getvalue())

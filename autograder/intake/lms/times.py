@@ -13,10 +13,10 @@ from autograder import settings
 
 
 def when(said: str) -> datetime:
-    """A time in words or digits.
+    """A time that is written in words or digits.
 
     Raises:
-        ValueError: it is no time, lacks the day or the hour, or could be two: 06/03 is in March or in June.
+        ValueError: the text is no time, lacks the day or the hour, or could be two times: 06/03 is in March or in June.
     """
     firsts = (
         (False,) if re.match(r"\d{4}-\d", said) else (True,) if re.match(r"\d\d?\.\d\d?\.\d", said) else (False, True)
@@ -25,12 +25,12 @@ def when(said: str) -> datetime:
     with warnings.catch_warnings():
         warnings.simplefilter("error", dates.UnknownTimezoneWarning)
         try:
-            found = {dates.parse(said, dayfirst=first, default=one) for first in firsts for one in defaults}
+            readings = {dates.parse(said, dayfirst=first, default=default) for first in firsts for default in defaults}
         except dates.UnknownTimezoneWarning as error:
             raise ValueError(str(error)) from None
-    if len(found) != 1:
+    if len(readings) != 1:
         raise ValueError("ambiguous or incomplete")
-    return found.pop()
+    return readings.pop()
 
 
 def zone(name: Any) -> ZoneInfo | None:
@@ -54,7 +54,7 @@ def deadlines_file():
 def class_zone() -> ZoneInfo | None:
     """The time zone of the class, as far as its deadlines name one."""
     try:
-        said = tomllib.loads(deadlines_file().read_text(encoding="utf-8")).get("timezone")
+        name = tomllib.loads(deadlines_file().read_text(encoding="utf-8")).get("timezone")
     except (OSError, ValueError):
         return None
-    return zone(said)
+    return zone(name)

@@ -57,7 +57,7 @@ def enter_namespaces(disk: int, writable: list[str]) -> None:
         OSError: the kernel does not allow it here.
     """
     user, group = os.getuid(), os.getgid()
-    _prctl(_PR_SET_DUMPABLE, 1)  # else the maps below belong to root
+    _prctl(_PR_SET_DUMPABLE, 1)  # otherwise the maps written below belong to root
     _checked(_LIBC.unshare(_NEW_NAMESPACES), "unshare")
     Path("/proc/self/setgroups").write_text("deny")
     Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
@@ -68,9 +68,9 @@ def enter_namespaces(disk: int, writable: list[str]) -> None:
         _mount("tmpfs", place, f"size={disk},mode=700", 0)
     _mount("tmpfs", "/dev/shm", "size=4k,mode=555", 0)  # made here, where the old /proc is still in sight
     for file in filter(os.path.exists, MACHINE):
-        made = file.replace("/proc", "/dev/shm")
-        Path(made).touch()
-        _mount(file, made, None, _BIND)
+        mount_point = file.replace("/proc", "/dev/shm")
+        Path(mount_point).touch()
+        _mount(file, mount_point, None, _BIND)
     _mount("tmpfs", "/dev/shm", "size=4k,mode=555", _AGAIN | _READ_ONLY)
     _mount("/dev/shm", "/proc", None, _MOVE)
     _mount("tmpfs", "/dev/shm", "size=1m", 0)
@@ -92,10 +92,10 @@ def show_open_files() -> None:
 def close_all_but(*kept: int) -> None:
     """Closes every other descriptor: what is open already, no later rule takes away."""
     start = 0
-    for one in (*sorted(kept), 1 << 20):
-        if start < one:  # an empty range would close everything
-            os.closerange(start, one)
-        start = one + 1
+    for descriptor in (*sorted(kept), 1 << 20):
+        if start < descriptor:  # an empty range would close everything
+            os.closerange(start, descriptor)
+        start = descriptor + 1
 
 
 def drop_capabilities() -> None:

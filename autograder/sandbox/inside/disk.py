@@ -6,7 +6,8 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
-_GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)  # deleted, or put in the place of a folder, since it was listed
+# The errors for what was deleted, or put in the place of a folder, since it was listed.
+_GONE_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 
 
 class _Folder:
@@ -36,18 +37,18 @@ def used(folder: Path, process: int) -> float:
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append((inner, entry.name))
         except OSError as error:
-            if error.errno not in _GONE:
+            if error.errno not in _GONE_ERRORS:
                 return float("inf")
-    return total + _deleted(process)
+    return total + _deleted_bytes(process)
 
 
-def _deleted(process: int) -> int:
+def _deleted_bytes(process: int) -> int:
     total = 0
     with suppress(OSError):
-        for one in os.listdir(f"/proc/{process}/fd"):
+        for descriptor in os.listdir(f"/proc/{process}/fd"):
             with suppress(OSError):
-                found = os.stat(f"/proc/{process}/fd/{one}")
-                total += found.st_blocks * 512 if stat.S_ISREG(found.st_mode) and not found.st_nlink else 0
+                status = os.stat(f"/proc/{process}/fd/{descriptor}")
+                total += status.st_blocks * 512 if stat.S_ISREG(status.st_mode) and not status.st_nlink else 0
     return total
 
 

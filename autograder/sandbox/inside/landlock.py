@@ -39,18 +39,18 @@ def restrict(readable: list, writable: list) -> None:
     Raises:
         OSError: the kernel has no Landlock.
     """
-    known = version()
-    if not known:
+    kernel_version = version()
+    if not kernel_version:
         raise OSError("the kernel has no Landlock")
-    every = max(rights for since, rights in _FILE_RIGHTS.items() if since <= known)
-    rules = _Ruleset(every, _TCP if known >= 4 else 0, _SCOPES if known >= 6 else 0)
-    size = 24 if known >= 6 else 16 if known >= 4 else 8
+    all_rights = max(rights for since, rights in _FILE_RIGHTS.items() if since <= kernel_version)
+    rules = _Ruleset(all_rights, _TCP if kernel_version >= 4 else 0, _SCOPES if kernel_version >= 6 else 0)
+    size = 24 if kernel_version >= 6 else 16 if kernel_version >= 4 else 8
     ruleset = _checked(_LIBC.syscall(_CREATE_RULESET, ctypes.byref(rules), ctypes.c_size_t(size), ctypes.c_uint32(0)))
     try:
         for path in readable:
             _allow(ruleset, path, _EXECUTE | _READ_FILE | _READ_DIR)
         for path in writable:
-            _allow(ruleset, path, every & ~(_EXECUTE | _SPECIAL))
+            _allow(ruleset, path, all_rights & ~(_EXECUTE | _SPECIAL))
         _checked(_LIBC.prctl(38, 1, 0, 0, 0))  # no new privileges: Landlock asks for it
         _checked(_LIBC.syscall(_RESTRICT_SELF, ruleset, ctypes.c_uint32(0)))
     finally:

@@ -16,19 +16,19 @@ def readable_pieces(shell: InteractiveShell, source: str) -> list[str]:
 
     A definition is left out with what is broken behind it where that may be the rest of its body.
     """
-    pieces, found, start = _split(source), [], 0
+    pieces, readable, start = _split(source), [], 0
     if len(pieces) > MAX_PIECES:
         return []
     while start < len(pieces):
         ends = range(start + 1, min(len(pieces), start + MAX_JOINED) + 1)
         end = next((end for end in ends if _compiles(shell, "\n".join(pieces[start:end]))), 0)
         if end:
-            found.append("\n".join(pieces[start:end]))
+            readable.append("\n".join(pieces[start:end]))
         elif _OF_A_BODY.search(pieces[start]) and not _COMPOUND.match(pieces[start]):
-            while found and not _COMPOUND.match(found.pop()):
+            while readable and not _COMPOUND.match(readable.pop()):
                 pass
         start = end or start + 1
-    return found
+    return readable
 
 
 def _split(source: str) -> list[str]:

@@ -48,37 +48,37 @@ def run_job(job: dict, results: TextIO, shell: Shell | None = None) -> None:
         if index in job.get("skip", ()):
             line = {}
         elif "exercise" in cell:
-            line = _observe(shell, cell["exercise"], job, original)
+            line = _observe_exercise(shell, cell["exercise"], job, original)
             later += [(index, cell["exercise"])] if _incomplete(line) else []
         else:
             with confine.reserve():
                 line = run_cell(shell, cell["source"], job["seconds"], cell.get("pictures", True))
         print(json.dumps({"cell": index, "nonce": nonce, **line}), file=results, flush=True)
     for index, name in later:
-        line = _observe(shell, name, job, original)
+        line = _observe_exercise(shell, name, job, original)
         if not _incomplete(line):
             print(json.dumps({"cell": index, "nonce": nonce, "again": True, **line}), file=results, flush=True)
     print(json.dumps({"end": True, "nonce": nonce}), file=results, flush=True)
 
 
 def _incomplete(line: dict) -> bool:
-    """Whether an exercise was not there yet, or called what was not: further down in the notebook it may be."""
-    failures = [one.get("failure") or {} for one in line["observations"]]
-    return any(one.get("stage") == "missing" or one.get("type") in _NOT_YET for one in failures)
+    """Whether an exercise, or what it calls, was not defined yet: it may be further down in the notebook."""
+    failures = [observation.get("failure") or {} for observation in line["observations"]]
+    return any(failure.get("stage") == "missing" or failure.get("type") in _NOT_YET for failure in failures)
 
 
 def _out_of_time(*_):
     raise TimeLimit("time limit")
 
 
-def _observe(shell: Shell, name: str, job: dict, original: Original) -> dict:
+def _observe_exercise(shell: Shell, name: str, job: dict, original: Original) -> dict:
     """Observes an object on every case of its exercise."""
     observations, cases, started = [], job["cases"][name], time.monotonic()
     signal.setitimer(signal.ITIMER_REAL, job["seconds"])
     try:
         with quietly():
             for data in cases:
-                observations.append(_observed(shell.user_ns, name, unpack_case(data), job["device"]))
+                observations.append(_observe_case(shell.user_ns, name, unpack_case(data), job["device"]))
     except TimeLimit:
         late = Observation(failure=Failure("timeout", "TimeLimit", f"{job['seconds']:g} s"))
         observations += [late] * (len(cases) - len(observations))
@@ -90,12 +90,12 @@ def _observe(shell: Shell, name: str, job: dict, original: Original) -> dict:
     return {"exercise": name, "observations": pack(observations), "seconds": spent}
 
 
-def _observed(namespace: dict, name: str, case: DrawnCase, device: str) -> Observation:
-    """What no part of `observe` has foreseen costs one case, not the whole submission."""
+def _observe_case(namespace: dict, name: str, case: DrawnCase, device: str) -> Observation:
+    """Observes one case; an error that no part of `observe` has foreseen costs this case, not the whole submission."""
     if name not in namespace:
         return Observation(failure=Failure("missing", "missing"))
     try:
-        return _by_cause(observe(namespace[name], case, device))
+        return _with_cause(observe(namespace[name], case, device))
     except TimeLimit:
         raise
     except KeyboardInterrupt:
@@ -104,11 +104,11 @@ def _observed(namespace: dict, name: str, case: DrawnCase, device: str) -> Obser
         return Observation(failure=Failure("call", type(error).__name__))
 
 
-def _by_cause(seen: Observation) -> Observation:
-    """An observation in which a failure that the confinement brought about is told as such."""
-    refused = seen.failure.refused if seen.failure else told(seen.backward)
-    failure = seen.failure or Failure("call", *seen.backward.partition(": ")[::2])
-    return replace(seen, failure=replace(failure, stage=refused)) if refused else seen
+def _with_cause(observation: Observation) -> Observation:
+    """An observation in which a failure that the confinement brought about is reported as such."""
+    refused = observation.failure.refused if observation.failure else told(observation.backward)
+    failure = observation.failure or Failure("call", *observation.backward.partition(": ")[::2])
+    return replace(observation, failure=replace(failure, stage=refused)) if refused else observation
 
 
 def work(job_file: int, results: int, shell: Shell) -> None:

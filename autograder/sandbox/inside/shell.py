@@ -43,13 +43,13 @@ class Shell(InteractiveShell):
     """Runs a cell's statements, keeps its errors, and starts nothing beside them."""
 
     displayhook_class = Type(_Hook)
-    errors: list = []  # of the cell that is run
+    errors: list = []  # the errors of the cell that is being run
 
     def enable_gui(self, gui=None):
         """There is no window to open."""
 
     def system(self, cmd):
-        """No command is run, as none can be started; what follows it in the cell is."""
+        """Runs no command, as none can be started; the rest of the cell is run."""
         print(f"! {cmd[:200]}: commands are not run while grading")
 
     system_raw = system_piped = system
@@ -67,8 +67,8 @@ class Shell(InteractiveShell):
         """Runs a cell's statements one by one: those behind one that fails are run as well, unless the time is up."""
         errors = []
         for node in nodelist:
-            shown = interactivity if node is nodelist[-1] else "none"
-            if await super().run_ast_nodes([node], cell_name, shown, compiler, result):
+            display = interactivity if node is nodelist[-1] else "none"
+            if await super().run_ast_nodes([node], cell_name, display, compiler, result):
                 errors.append(result.error_before_exec or result.error_in_exec)
                 result.error_before_exec = result.error_in_exec = None
                 if isinstance(errors[-1], TimeLimit):
@@ -81,11 +81,12 @@ class Shell(InteractiveShell):
 def make_shell() -> Shell:
     """A shell without history, files or debugger that draws figures into the cell's output."""
     config = Config()
-    config.HistoryManager.enabled = False  # its file would be open in every job
+    config.HistoryManager.enabled = False  # the history's file would be open in every job
     config.HistoryManager.hist_file = ":memory:"
     shell = Shell.instance(colors="nocolor", autocall=0, config=config)
     shell.run_line_magic("matplotlib", "inline")
-    shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")  # drawn once, not twice
+    # Without a tight bounding box a figure is drawn once, not twice.
+    shell.run_line_magic("config", "InlineBackend.print_figure_kwargs = {'bbox_inches': None}")
     return shell
 
 
@@ -94,10 +95,10 @@ def draw_once() -> None:
     figure, axes = plt.subplots(1, 2)
     axes[0].loglog([1e-6, 1e6], [1e-6, 1e6], "o-", label="$x$")
     axes[1].plot([0, 1], [0, 1], "s--", label="x")
-    for one in axes:
-        one.set_xlabel("$D$")
-        one.set_title("title")
-        one.legend()
+    for axis in axes:
+        axis.set_xlabel("$D$")
+        axis.set_title("title")
+        axis.legend()
     figure.tight_layout()
     figure.savefig(io.BytesIO(), format="png", bbox_inches=None)
     plt.close(figure)
@@ -158,7 +159,8 @@ def run_cell(shell: Shell, source: str, seconds: float, pictures: bool = True) -
                 errors.append(unread)
                 for piece in readable_pieces(shell, source):
                     shell.run_cell(piece, store_history=False, silent=False)
-    except (TimeLimit, Exception) as raised:  # IPython itself stumbles over code that is nested very deeply
+    except (TimeLimit, Exception) as raised:
+        # IPython itself fails on code that is nested very deeply.
         errors.append(raised)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -167,27 +169,32 @@ def run_cell(shell: Shell, source: str, seconds: float, pictures: bool = True) -
         text = getattr(captured, name).kept()
         if text:
             outputs.append({"output_type": "stream", "name": name, "text": text})
-    outputs += [_displayed(item) for item in captured.displayed[:MAX_ITEMS]]
-    return {"outputs": outputs + [_told(error, seconds) for error in errors[:MAX_ERRORS]]}
+    outputs += [_display_output(item) for item in captured.displayed[:MAX_ITEMS]]
+    return {"outputs": outputs + [_error_output(error, seconds) for error in errors[:MAX_ERRORS]]}
 
 
-def _told(error: BaseException, seconds: float) -> dict:
+def _error_output(error: BaseException, seconds: float) -> dict:
     late = isinstance(error, TimeLimit)
-    name, text = ("TimeLimit", f"stopped after {seconds:g} s") if late else (type(error).__name__, _said(error)[:2000])
-    said = {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
-    return {**said, "refused": refusal(error, place(error)[0])}
+    name, text = (
+        ("TimeLimit", f"stopped after {seconds:g} s") if late else (type(error).__name__, _error_text(error)[:2000])
+    )
+    output = {"output_type": "error", "ename": name, "evalue": text, "traceback": [f"{name}: {text}"]}
+    return {**output, "refused": refusal(error, place(error)[0])}
 
 
-def _said(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         return str(error)
     except BaseException:
         return ""
 
 
-def _displayed(item: RichOutput) -> dict:
-    shown = {kind: item.data.get(kind) for kind in ("text/plain", "image/png")}  # HTML could carry scripts to a reader
-    data = {kind: value for kind, value in shown.items() if isinstance(value, str) and len(value) < MAX_PICTURE}
+def _display_output(item: RichOutput) -> dict:
+    # HTML is left out: it could carry scripts to a reader.
+    representations = {kind: item.data.get(kind) for kind in ("text/plain", "image/png")}
+    data = {
+        kind: value for kind, value in representations.items() if isinstance(value, str) and len(value) < MAX_PICTURE
+    }
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 

@@ -37,29 +37,30 @@ def prepare():
     """The filter, made once; `restrict` completes and loads it in each process. None where it cannot be made."""
     if pyseccomp is None:
         return None
-    made = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
+    system_filter = pyseccomp.SyscallFilter(pyseccomp.ALLOW)
     for name in _NEVER:
-        _deny(made, name)
-    _deny(made, _ELSEWHERE, errno.ENOSYS)
-    _deny(made, "clone", errno.EPERM, pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _THREAD, 0))
+        _deny(system_filter, name)
+    _deny(system_filter, _ELSEWHERE, errno.ENOSYS)
+    _deny(system_filter, "clone", errno.EPERM, pyseccomp.Arg(0, pyseccomp.MASKED_EQ, _THREAD, 0))
     for command in _OWNERS:
-        _deny(made, "fcntl", errno.EPERM, pyseccomp.Arg(1, pyseccomp.EQ, command))
-    return made
+        _deny(system_filter, "fcntl", errno.EPERM, pyseccomp.Arg(1, pyseccomp.EQ, command))
+    return system_filter
 
 
 def restrict(made: Any) -> None:
     """Loads the filter into this process, which from now on can signal and limit itself alone."""
-    own = os.getpid()
+    own_process = os.getpid()
     for name in ("kill", "tgkill"):
-        _deny(made, name, errno.EPERM, pyseccomp.Arg(0, pyseccomp.NE, own))
+        _deny(made, name, errno.EPERM, pyseccomp.Arg(0, pyseccomp.NE, own_process))
     _deny(made, "tkill")
-    _deny(made, "prctl", errno.EPERM, pyseccomp.Arg(0, pyseccomp.EQ, 1))  # it dies with its parent, whatever it wants
+    # The process cannot opt out of dying with its parent.
+    _deny(made, "prctl", errno.EPERM, pyseccomp.Arg(0, pyseccomp.EQ, 1))
     _deny(made, "prlimit64", errno.EPERM, pyseccomp.Arg(0, pyseccomp.NE, 0))
     made.load()
 
 
-def _deny(made: Any, name: str, error: int = errno.EPERM, *arguments: Any) -> None:
+def _deny(system_filter: Any, name: str, error: int = errno.EPERM, *arguments: Any) -> None:
     try:
-        made.add_rule(pyseccomp.ERRNO(error), name, *arguments)
+        system_filter.add_rule(pyseccomp.ERRNO(error), name, *arguments)
     except (OSError, ValueError, RuntimeError):  # a call that this architecture or library does not know
         pass

@@ -14,13 +14,16 @@ class Original:
     def __init__(self):
         self.held = []
         for module in _WATCHED:
-            classes = [one for one in vars(module).values() if _is_of(one, module)]
-            self.held += [(vars(one), {name: (value, _code(value)) for name, value in vars(one).items()}, one)
-                          for one in (module, *classes)]  # fmt: skip
+            classes = [value for value in vars(module).values() if _is_class_of(value, module)]
+            self.held += [(vars(owner), {name: (value, _code(value)) for name, value in vars(owner).items()}, owner)
+                          for owner in (module, *classes)]  # fmt: skip
 
     def is_unchanged(self) -> bool:
-        """Whether all of it is what it was. Names that are new in a module, as compilers leave them, change nothing unless
-        the module's own code looks one up: of its own accord, or as a name that is built in."""
+        """Whether the modules and classes hold what they held.
+
+        Names that are new in a module, as compilers leave them, change nothing unless the module's own code looks one up:
+        of its own accord, or as a name that is built in.
+        """
         return all(
             all(namespace.get(name) is value and _code(value) is code for name, (value, code) in held.items())
             and not any(_matters(name, owner, held) for name in namespace.keys() - held.keys())
@@ -28,7 +31,7 @@ class Original:
         )
 
 
-def _is_of(value: object, module: ModuleType) -> bool:
+def _is_class_of(value: object, module: ModuleType) -> bool:
     return isinstance(value, type) and value.__module__ == module.__name__
 
 
@@ -41,19 +44,19 @@ def _matters(name: str, owner: type | ModuleType, held: dict) -> bool:
     """Whether a new name can change what code does: any in a class, and in a module those that its code looks up."""
     if name in _NOTED:
         return False
-    return isinstance(owner, type) or hasattr(builtins, name) or name in _looked_up(owner, held)
+    return isinstance(owner, type) or hasattr(builtins, name) or name in _names_looked_up(owner, held)
 
 
-def _looked_up(module: ModuleType, held: dict) -> set[str]:
+def _names_looked_up(module: ModuleType, held: dict) -> set[str]:
     values = [value for value, _ in held.values()]
-    values += [inner for one in values if _is_of(one, module) for inner in vars(one).values()]
+    values += [inner for cls in values if _is_class_of(cls, module) for inner in vars(cls).values()]
     waiting = [code for value in values for code in map(_code, (value, *_accessors(value))) if code is not None]
-    found: set[str] = set()
+    names: set[str] = set()
     while waiting:
         code = waiting.pop()
-        found.update(code.co_names)
-        waiting += [one for one in code.co_consts if isinstance(one, CodeType)]
-    return found
+        names.update(code.co_names)
+        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+    return names
 
 
 def _accessors(value: object) -> tuple:

@@ -19,7 +19,7 @@ import utils  # noqa: F401 - its folder can be read later on, the one that it li
 from . import confine, disk, landlock, syscalls
 
 BUBBLEWRAP, LANDLOCK, RLIMITS = "bubblewrap", "landlock", "rlimits"
-STEP = 0.004  # seconds between two looks at a job
+STEP = 0.004  # seconds between two checks of a job
 
 
 def main(descriptor: int, plan: dict) -> None:
@@ -35,26 +35,28 @@ def main(descriptor: int, plan: dict) -> None:
     confine.hide_memory()
     if plan["level"] == LANDLOCK:
         landlock.restrict([*plan["readable"], "/proc"], [plan["scratch"], *_DEVICES])
-    import torch  # first now: what it reads is inside the sandbox's view
+    # torch is first imported here, since the files that it reads are inside the sandbox's view.
+    import torch
 
     from utils.checking.observing.devices import THERE, other_device
 
     from . import runner, shell, wishes
 
     torch.set_num_threads(1)
-    torch.backends.cpu.get_cpu_capability()  # found out once, not in every job
+    torch.backends.cpu.get_cpu_capability()  # determined once, not in every job
     with other_device():
-        torch.ones(2).to(THERE).mul(2)  # imports, for a second, what follows operations
-    tempfile.tempdir = None  # which that import looked up: each job has a folder of its own
+        torch.ones(2).to(THERE).mul(2)  # this imports, which takes a second, the modules that follow operations
+    tempfile.tempdir = None  # that import looked the folder up, and each job has one of its own
     shell.settle(plan["scratch"])
-    made = shell.make_shell()
+    ipython_shell = shell.make_shell()
     shell.draw_once()
     wishes.pass_over()
     filtered = syscalls.prepare()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
-    gc.freeze()  # else collecting garbage would touch, and so copy, nearly all memory that a job shares with this process
+    # Otherwise collecting garbage would touch, and so copy, nearly all memory that a job shares with this process.
+    gc.freeze()
     with socket.socket(fileno=descriptor) as channel:
-        channel.sendall(b"r")  # ready
+        channel.sendall(b"r")  # tells the grader that this process is ready
         while True:
             request, descriptors, *_ = socket.recv_fds(channel, 1, 4)
             if not request:
@@ -62,9 +64,11 @@ def main(descriptor: int, plan: dict) -> None:
             process = os.fork()
             if process == 0:
                 channel.close()
-                _Watcher(plan, descriptors, filtered).watch(lambda job, results: runner.work(job, results, made))
-            for one in descriptors:
-                os.close(one)
+                _Watcher(plan, descriptors, filtered).watch(
+                    lambda job, results: runner.work(job, results, ipython_shell)
+                )
+            for job_descriptor in descriptors:
+                os.close(job_descriptor)
 
 
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -87,17 +91,17 @@ class _Watcher:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         confine.die_with_parent()
         confine.adopt_orphans()
-        said = {"how": "killed", "signal": 0}
+        report = {"how": "killed", "signal": 0}
         try:
-            said = self._run(work)
+            report = self._run(work)
         except OSError as error:
-            said["why"] = f"the sandbox could not be set up: {error}"
+            report["why"] = f"the sandbox could not be set up: {error}"
         finally:
             if self.level != BUBBLEWRAP:
                 _end_children()
             with suppress(OSError):
-                os.write(self.status, json.dumps(said).encode())
-            disk.remove(self.scratch)  # which may take a while; its end is that of this process
+                os.write(self.status, json.dumps(report).encode())
+            disk.remove(self.scratch)  # this may take a while, and this process ends when it is done
             os._exit(0)
 
     def _run(self, work: Callable[[int, int], None]) -> dict:
@@ -105,7 +109,8 @@ class _Watcher:
         if self.level == BUBBLEWRAP:
             confine.enter_namespaces(self.limits["disk"], self.plan["writable"])
         self.scratch.mkdir(mode=0o700)
-        confined, tell = os.pipe()  # says that the child was confined, before it runs anything
+        # Through this pipe the child says that it is confined, before it runs anything.
+        confined, tell = os.pipe()
         child = os.fork()
         if child == 0:
             try:
@@ -115,9 +120,9 @@ class _Watcher:
             work(self.job_file, self.results)
         os.close(self.results)
         os.close(tell)
-        said = self._wait(child, time.monotonic() + self.limits["total"])
-        never_ran = said["how"] == "killed" and not os.read(confined, 1)
-        return {**said, "how": "unconfined"} if never_ran else said
+        report = self._wait(child, time.monotonic() + self.limits["total"])
+        never_ran = report["how"] == "killed" and not os.read(confined, 1)
+        return {**report, "how": "unconfined"} if never_ran else report
 
     def _confine(self, used: int, tell: int) -> None:
         from .shell import settle
@@ -175,10 +180,10 @@ def _end_children() -> None:
             return
         if not children:
             return
-        for one in map(int, children):
+        for process in map(int, children):
             try:
-                os.kill(one, signal.SIGKILL)
-                os.waitpid(one, 0)
+                os.kill(process, signal.SIGKILL)
+                os.waitpid(process, 0)
             except OSError:
                 pass
 

@@ -18,12 +18,12 @@ def pass_over() -> None:
 
 
 def _as_it_is(model=None, **options):
-    """torch.compile as a call and as a decorator: what came out of the compiler would give the same numbers."""
-    return model if model is not None else lambda made: made
+    """Takes the place of torch.compile, as a call and as a decorator: compiled code would give the same numbers."""
+    return model if model is not None else lambda function: function
 
 
 def _go_on(*arguments: object, **named: object) -> None:
-    """Nobody sits at the debugger."""
+    """Takes the place of the debugger, at which nobody sits."""
 
 
 def _if_it_is_here(device: torch.device | str | int | None) -> None:

@@ -29,7 +29,8 @@ from utils import progress
 ATTACKS = (*forging.ATTACKS, *harming.ATTACKS)
 # graded before, between and after; their marks must not change
 NEIGHBOURS = ("a-neighbour", "m-neighbour", "zz-neighbour")
-STOCK_SECONDS = 120  # for two submissions, after which stock nbgrader counts as stopped
+# Seconds for two submissions, after which stock nbgrader counts as stopped.
+STOCK_SECONDS = 120
 LEFT = "attack-left-this-"
 LIMITS = {"COURSE_CELL_SECONDS": "3", "COURSE_SUBMISSION_SECONDS": "12"}
 
@@ -53,7 +54,7 @@ def try_all(level: str, folder: Path) -> dict[str, Tried]:
     Attacks on files are not tried where limits alone stand in their way: they would succeed.
     """
     environment = {**os.environ, **LIMITS, "COURSE_CLASS": str(folder), "SECRET_TOKEN": "a secret of the grader's"}
-    _kit(["release", UNIT], environment)
+    _run_kit(["release", UNIT], environment)
     released, solved = _notebooks()
     tried = [attack for attack in ATTACKS if not (level == RLIMITS and attack.weak)]
     calls, port, stop = _listen()
@@ -61,28 +62,29 @@ def try_all(level: str, folder: Path) -> dict[str, Tried]:
         _hand_in(folder, attack.name, build(attack, released, solved, folder, port))
     for name in NEIGHBOURS:
         _hand_in(folder, name, {f"{UNIT}.ipynb": json.dumps(filled(released, solved)).encode()})
-    confine.adopt_orphans()  # what outlives its grader becomes a child of this process, and is found
+    # A process that outlives its grader becomes a child of this process, and is found.
+    confine.adopt_orphans()
     before, running = _digests(folder), _sandboxes()
     try:
-        _kit(["grade", UNIT, "--sandbox", level, "--accept-weak-sandbox", "--workers", "2"], environment)
+        _run_kit(["grade", UNIT, "--sandbox", level, "--accept-weak-sandbox", "--workers", "2"], environment)
     finally:
         stop()
     one_page = [] if level == available()[0] else ["--student", "scripts"]
-    _kit(["feedback", UNIT, *one_page], environment)
-    return _found(tried, folder, before, calls, port, _sandboxes() - running)
+    _run_kit(["feedback", UNIT, *one_page], environment)
+    return _outcomes(tried, folder, before, calls, port, _sandboxes() - running)
 
 
-def _kit(arguments: list[str], environment: dict) -> subprocess.CompletedProcess:
-    ran = subprocess.run(
+def _run_kit(arguments: list[str], environment: dict) -> subprocess.CompletedProcess:
+    completed = subprocess.run(
         [sys.executable, "-m", "autograder", *arguments],
         cwd=settings.ROOT,
         env=environment,
         capture_output=True,
         text=True,
     )
-    if ran.returncode:
-        raise settings.KitError(f"`{' '.join(arguments)}` failed: {ran.stderr.strip().splitlines()[-1:]}")
-    return ran
+    if completed.returncode:
+        raise settings.KitError(f"`{' '.join(arguments)}` failed: {completed.stderr.strip().splitlines()[-1:]}")
+    return completed
 
 
 def _notebooks() -> tuple:
@@ -112,13 +114,13 @@ def _digests(folder: Path) -> dict[Path, str]:
     for name in ("torch.functional", "IPython.core.interactiveshell"):
         place = sys.modules[name].__file__ if name in sys.modules else None
         files.append(Path(place) if place else settings.ROOT / "pyproject.toml")
-    return {file: _state(file) for file in files}
+    return {file: _file_state(file) for file in files}
 
 
-def _state(file: Path) -> str:
+def _file_state(file: Path) -> str:
     """A file's content, mode, owner and time of change."""
-    known = file.lstat()
-    marks = (known.st_mode, known.st_uid, known.st_mtime_ns)
+    status = file.lstat()
+    marks = (status.st_mode, status.st_uid, status.st_mtime_ns)
     return hashlib.sha256(file.read_bytes()).hexdigest() + repr(marks)
 
 
@@ -126,10 +128,10 @@ def _listen():
     """Notes who calls a free port, which attacks are told; returns the names, the port, and a function that ends it."""
     calls, ended, port = set(), threading.Event(), 0
     stream, datagram = (socket.socket(socket.AF_INET, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM))
-    for one in (stream, datagram):
-        one.bind(("127.0.0.1", port))
-        one.settimeout(0.2)
-        port = one.getsockname()[1]
+    for endpoint in (stream, datagram):
+        endpoint.bind(("127.0.0.1", port))
+        endpoint.settimeout(0.2)
+        port = endpoint.getsockname()[1]
     stream.listen()
 
     def note(receive):
@@ -156,26 +158,28 @@ def _listen():
     return calls, port, stop
 
 
-def _found(tried: list[Attack], folder: Path, before: dict, calls: set, port: int, left: set) -> dict[str, Tried]:
+def _outcomes(
+    tried: list[Attack], folder: Path, before: dict, calls: set, port: int, survivors: set
+) -> dict[str, Tried]:
     rows: dict[str, list] = {}
     for line in (folder / "results" / f"{UNIT}.jsonl").read_text(encoding="utf-8").splitlines():
         row = json.loads(line)
         rows.setdefault(row["student"], []).append(row)
     harm: dict[str, list[str]] = {attack.name: [] for attack in tried}
-    for name, what in _harm(folder, before, calls, port, left):
-        harm[name].append(what)
+    for name, description in _harms(folder, before, calls, port, survivors):
+        harm[name].append(description)
     for neighbour in NEIGHBOURS:
         if sum(row["points"] for row in rows[neighbour]) != FULL:
             raise settings.KitError(f"an attack changed the marks of {neighbour}: {rows[neighbour]}")
     return {
         name: Tried(
-            sum(row["points"] for row in rows[name]), tuple(sorted({row["state"] for row in rows[name]})), tuple(found)
+            sum(row["points"] for row in rows[name]), tuple(sorted({row["state"] for row in rows[name]})), tuple(harms)
         )
-        for name, found in harm.items()
+        for name, harms in harm.items()
     }
 
 
-def _harm(folder: Path, before: dict, calls: set, port: int, left: set) -> Iterator[tuple[str, str]]:
+def _harms(folder: Path, before: dict, calls: set, port: int, survivors: set) -> Iterator[tuple[str, str]]:
     """What was changed, left, called or seen, and by which attack."""
     yield from ((name, "reached the network") for name in calls)
     for place in _surroundings(folder):
@@ -183,7 +187,7 @@ def _harm(folder: Path, before: dict, calls: set, port: int, left: set) -> Itera
             yield file.name.removeprefix(LEFT).split(".")[0], f"left a file in {place}"
             file.unlink()
     for file, digest in before.items():
-        if not file.exists() or _state(file) != digest:
+        if not file.exists() or _file_state(file) != digest:
             yield (
                 "spoils-packages" if file.is_relative_to(settings.ROOT) else "spoils-submissions",
                 f"changed {file.name}",
@@ -196,7 +200,7 @@ def _harm(folder: Path, before: dict, calls: set, port: int, left: set) -> Itera
     text = page.read_text(encoding="utf-8")
     if "<script>document.title" in text or 'href="javascript' in text or f'src="http://127.0.0.1:{port}' in text:
         yield "scripts", "script in the feedback"
-    for process in left:
+    for process in survivors:
         yield "daemon", f"process {process} goes on"
 
 
@@ -205,18 +209,20 @@ def _cells(file: Path) -> list:
 
 
 def _surroundings(folder: Path) -> list[Path]:
-    fixed = [Path(one) for one in ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir())]
-    return list(dict.fromkeys([*fixed, Path.home(), settings.ROOT, *folder.parents, folder, folder / "submitted"]))
+    shared_folders = [Path(path) for path in ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir())]
+    return list(
+        dict.fromkeys([*shared_folders, Path.home(), settings.ROOT, *folder.parents, folder, folder / "submitted"])
+    )
 
 
 def _sandboxes() -> set[int]:
     """Processes that run code of a sandbox, of those that descend from this one."""
-    found = set()
+    sandboxes = set()
     for process in family(os.getpid()):
         with suppress(OSError):
             if b"inside.warm" in Path(f"/proc/{process}/cmdline").read_bytes():
-                found.add(process)
-    return found
+                sandboxes.add(process)
+    return sandboxes
 
 
 def try_stock() -> dict[str, str]:
@@ -224,8 +230,10 @@ def try_stock() -> dict[str, str]:
     with tempfile.TemporaryDirectory() as folder:
         template = stock_course(Path(folder) / "template")
         with ThreadPoolExecutor(2) as pool:
-            tried = [one for one in ATTACKS if one.stock]
-            return dict(zip([one.name for one in tried], pool.map(lambda one: _try_stock(one, template), tried)))
+            tried = [attack for attack in ATTACKS if attack.stock]
+            return dict(
+                zip([attack.name for attack in tried], pool.map(lambda attack: _try_stock(attack, template), tried))
+            )
 
 
 def stock_course(folder: Path) -> Path:
@@ -277,12 +285,17 @@ def stock_scores(folder: Path) -> dict[str, float | None]:
     from nbgrader.api import Gradebook
 
     with Gradebook(f"sqlite:///{folder / 'gradebook.db'}") as gradebook:
-        found = {}
+        scores = {}
         for submission in gradebook.assignment_submissions(UNIT):
-            grades = [grade for one in submission.notebooks for grade in one.grades if grade.name.startswith("check_")]
-            known = [grade.score for grade in grades if grade.auto_score is not None or grade.manual_score is not None]
-            found[submission.student.id] = sum(known) if known else None
-        return found
+            grades = [
+                grade
+                for notebook in submission.notebooks
+                for grade in notebook.grades
+                if grade.name.startswith("check_")
+            ]
+            points = [grade.score for grade in grades if grade.auto_score is not None or grade.manual_score is not None]
+            scores[submission.student.id] = sum(points) if points else None
+        return scores
 
 
 def table(levels: dict[str, dict[str, Tried]], stock_results: dict[str, str]) -> str:
@@ -294,7 +307,7 @@ def table(levels: dict[str, dict[str, Tried]], stock_results: dict[str, str]) ->
             attack.name,
             attack.aim,
             f"{attack.score:g}",
-            *(_cell(attack, tried.get(attack.name)) for tried in levels.values()),
+            *(_table_cell(attack, tried.get(attack.name)) for tried in levels.values()),
         ]
         if stock_results:
             cells.append(stock_results.get(attack.name, "not tried: would harm the machine"))
@@ -302,7 +315,7 @@ def table(levels: dict[str, dict[str, Tried]], stock_results: dict[str, str]) ->
     return "\n".join(lines)
 
 
-def _cell(attack: Attack, tried: Tried | None) -> str:
+def _table_cell(attack: Attack, tried: Tried | None) -> str:
     if tried is None:
         return "**not stopped**"
     harm = f"; {', '.join(dict.fromkeys(tried.harm))}" if tried.harm else ""
@@ -313,10 +326,10 @@ def faults(levels: dict[str, dict[str, Tried]]) -> list[str]:
     """What should not have come about, a line each."""
     by_name = {attack.name: attack for attack in ATTACKS}
     return [
-        f"{name} at {level}: {one}, deserves {by_name[name].score:g}"
+        f"{name} at {level}: {outcome}, deserves {by_name[name].score:g}"
         for level, tried in levels.items()
-        for name, one in tried.items()
-        if not one.held(by_name[name])
+        for name, outcome in tried.items()
+        if not outcome.held(by_name[name])
     ]
 
 

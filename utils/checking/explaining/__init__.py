@@ -1,1 +1,1 @@
-"""Relations between what came and what was expected, found by comparing numbers; no code of a student runs here."""
+"""Explains failures by comparing actual with expected numbers; no code of a student runs here."""

@@ -1,4 +1,4 @@
-"""Chooses what to tell of failures: a misconception that explains them, or what they have in common."""
+"""Chooses what explains failures: a misconception, or what the failures have in common."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -16,38 +16,38 @@ from utils.checking.records import FrozenExercise
 
 
 def explain(exercise: FrozenExercise, verdicts: Sequence[Verdict]) -> Explanation:
-    """What is behind the failures among the verdicts, of which there is one at least.
+    """The explanation of the failures among the verdicts; at least one verdict must be a failure.
 
-    What fails under a condition or a circumstance alone is told by it, before what was found about its numbers.
+    Where code fails under a condition or a circumstance alone, that explains it before any fact about its numbers.
     """
-    failed = [one for one in verdicts if not one.passed]
+    failed = [verdict for verdict in verdicts if not verdict.passed]
     misconception, shown, where = diagnose(exercise, verdicts, failed)
     if misconception:
-        return Explanation(shown, misconception, where, is_undefined=any(one.is_undefined for one in verdicts))
-    look: Look = cache(lambda one: _facts(exercise, one))
+        return Explanation(shown, misconception, where, is_undefined=any(verdict.is_undefined for verdict in verdicts))
+    look: Look = cache(lambda verdict: _known_facts(exercise, verdict))
     kin = alike(shown, verdicts, look)
-    chosen = next((one for one in kin if one.verdict.property == shown.property), kin[0])
+    chosen = next((failing for failing in kin if failing.verdict.property == shown.property), kin[0])
     shown = chosen.verdict
-    if all(_fails_by_its_call(one, shown) for one in failed):
+    if all(_fails_by_its_call(verdict, shown) for verdict in failed):
         return Explanation(shown, called_by=shown.case.by)
     boundary = boundary_of(shown, chosen.facts, verdicts)
-    # which names the cause: what any look shows would lead away from it
+    # a boundary names the cause: facts that any look at the numbers shows would lead away from it
     if boundary.condition or boundary.circumstance:
-        kin = [Failing(one.verdict, one.plain) for one in kin]
+        kin = [Failing(failing.verdict, failing.plain) for failing in kin]
         chosen = Failing(shown, chosen.plain)
     findings, beside = in_common(chosen, kin, verdicts, look)
     return Explanation(shown, findings=tuple(findings), beside=beside, boundary=boundary)
 
 
-def _facts(exercise: FrozenExercise, one: Verdict) -> Facts:
-    """What is known of a case by its numbers: nothing where they are right, or where single numbers are not looked at."""
-    comparable = one.problem is not None and one.problem.has(About.NUMBERS | About.SHAPE)
-    if not comparable or one.frozen.is_sketched or one.case.rows or one.frozen.units:
+def _known_facts(exercise: FrozenExercise, verdict: Verdict) -> Facts:
+    """The facts about a case's numbers: none where they are right, or where single numbers are not compared."""
+    comparable = verdict.problem is not None and verdict.problem.has(About.NUMBERS | About.SHAPE)
+    if not comparable or verdict.frozen.is_sketched or verdict.case.rows or verdict.frozen.units:
         return []
-    return facts(exercise, one.frozen, one.observation)
+    return facts(exercise, verdict.frozen, verdict.observation)
 
 
-def _fails_by_its_call(one: Verdict, shown: Verdict) -> bool:
-    """Whether code took its arguments and fails where they come in one of the two ways, not where defaults are left."""
-    alone = one.condition == ConditionName.CALLS and bool(one.case.by) and one.case.by == shown.case.by
-    return alone and one.problem is not Problem.WRONG_SIGNATURE
+def _fails_by_its_call(verdict: Verdict, shown: Verdict) -> bool:
+    """Whether a case fails, as the shown one does, only because its arguments come by name, or by position."""
+    alone = verdict.condition == ConditionName.CALLS and bool(verdict.case.by) and verdict.case.by == shown.case.by
+    return alone and verdict.problem is not Problem.WRONG_SIGNATURE

@@ -1,4 +1,4 @@
-"""Facts about where code fails: what is true of every case that fails, and of none that passes."""
+"""Finds circumstances under which code fails: what is true of every case that fails, and of none that passes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from utils.checking.messages.facts import circumstances as words
 from utils.checking.records import DrawnCase
 
 LARGE = 80.0  # exp of more overflows single precision soon
-ENOUGH = 2  # cases that fail, and that pass, before what parts them counts
-FEW = 3  # sizes that part what fails from what passes: of more nobody can say which it is
+ENOUGH = 2  # so many cases must fail, and so many pass, before a difference between them counts
+FEW = 3  # at most so many sizes may separate failed from passed cases: of more nobody can say which one it is
 
 
 @dataclass(frozen=True)
@@ -18,9 +18,9 @@ class Circumstance:
     """What may or may not be true of a case.
 
     Attributes:
-        words: for a student: "there is no batch axis".
-        may_go_unsaid: it may be true of a case that says nothing of it: of a size that the case has no name for.
-        of_an_argument: it is an argument's value.
+        words: the circumstance in words for a student: "there is no batch axis".
+        may_go_unsaid: it may be true of a case that does not list it, since the case has no name for a size.
+        of_an_argument: it is the value of an argument.
     """
 
     words: str
@@ -29,16 +29,16 @@ class Circumstance:
 
 
 def circumstances(case: DrawnCase) -> dict[Circumstance, bool]:
-    """What may be true of a case, and whether it is."""
+    """All circumstances that may be true of a case, and whether they are."""
     return {
-        **dict(_of_axes(case)),
-        **dict(_of_truth_values(case)),
-        **dict(_of_numbers(case)),
+        **dict(_axis_circumstances(case)),
+        **dict(_truth_circumstances(case)),
+        **dict(_number_circumstances(case)),
     }
 
 
-def _of_axes(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
-    """How many batch axes there are, and which sizes are 1."""
+def _axis_circumstances(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
+    """Circumstances of axes: how many batch axes there are, and which sizes are 1."""
     batch = max((sum(axis.startswith("B") for axis in shape.split()) for shape in case.symbols.values()), default=0)
     yield Circumstance(words.no_batch_axis()), batch == 0
     yield Circumstance(words.several_batch_axes()), batch > 1
@@ -48,8 +48,8 @@ def _of_axes(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
     yield Circumstance(words.some_size_is_one()), 1 in case.sizes.values()
 
 
-def _of_truth_values(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
-    """What masks hold, and which arguments are True, False or None."""
+def _truth_circumstances(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
+    """Circumstances of truth values: what masks hold, and which arguments are True, False or None."""
     for name, value in case.inputs.items():
         if isinstance(value, np.ndarray) and value.dtype.kind == "b" and value.ndim:
             yield Circumstance(words.has_empty_row(name)), bool((~value).all(axis=-1).any())
@@ -58,8 +58,8 @@ def _of_truth_values(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
             yield Circumstance(words.argument_is(name, value), of_an_argument=True), True
 
 
-def _of_numbers(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
-    """Which whole numbers are smaller than which sizes, and whether there are large numbers."""
+def _number_circumstances(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]]:
+    """Circumstances of numbers: which integers are smaller than which sizes, and whether there are large numbers."""
     for name, number in case.given_sizes.items():
         if name not in case.sizes:
             for axis, size in case.sizes.items():
@@ -79,27 +79,29 @@ def _is_real(value: object) -> bool:
 
 
 def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> Circumstance | None:
-    """The first circumstance under which everything fails, and nothing without it; None where there is none."""
+    """The first circumstance that is true of every failed case and of no passed one; None where there is none."""
     ordinary = [case for case in passed if 1 not in case.sizes.values()]  # where a size is 1, much is right by luck
     if len(failed) < ENOUGH or len(ordinary) < ENOUGH:
         return None
-    fails, passes = [circumstances(case) for case in failed], [circumstances(case) for case in passed]
-    for circumstance in fails[0]:
-        holds = all(known.get(circumstance) for known in fails)
-        if holds and not any(known.get(circumstance, circumstance.may_go_unsaid) for known in passes):
+    of_failed, of_passed = [circumstances(case) for case in failed], [circumstances(case) for case in passed]
+    for circumstance in of_failed[0]:
+        holds = all(known_of_case.get(circumstance) for known_of_case in of_failed)
+        if holds and not any(
+            known_of_case.get(circumstance, circumstance.may_go_unsaid) for known_of_case in of_passed
+        ):
             return circumstance
-    return _beyond([case.given_sizes for case in failed], [case.given_sizes for case in passed], len(ordinary))
+    return _sizes_beyond([case.given_sizes for case in failed], [case.given_sizes for case in passed], len(ordinary))
 
 
-def _beyond(failed: list[dict[str, int]], passed: list[dict[str, int]], ordinary: int) -> Circumstance | None:
-    """The sizes beyond which everything fails and nothing passes, if there are some and not too many."""
-    axes = [axis for axis in failed[0] if _parts(axis, failed, passed, ordinary)]
+def _sizes_beyond(failed: list[dict[str, int]], passed: list[dict[str, int]], ordinary: int) -> Circumstance | None:
+    """The axes whose sizes are larger in every failed case than in any passed one, if there are some and not too many."""
+    axes = [axis for axis in failed[0] if _separates_cases(axis, failed, passed, ordinary)]
     axes = [axis for axis in axes if not any(other != axis and other in axis.split("*") for other in axes)]
     return Circumstance(words.sizes_are_large(axes)) if 0 < len(axes) <= FEW else None
 
 
-def _parts(axis: str, failed: list[dict[str, int]], passed: list[dict[str, int]], ordinary: int) -> bool:
+def _separates_cases(axis: str, failed: list[dict[str, int]], passed: list[dict[str, int]], ordinary: int) -> bool:
     """Whether a size is larger in each case that fails than in any that passes."""
-    small, large = ([sizes[axis] for sizes in each if axis in sizes] for each in (passed, failed))
-    known = len(small) >= ordinary and len(large) == len(failed)
-    return known and len(set(small)) > ENOUGH and max(small) < min(large)
+    small, large = ([sizes[axis] for sizes in sizes_by_case if axis in sizes] for sizes_by_case in (passed, failed))
+    are_enough = len(small) >= ordinary and len(large) == len(failed)
+    return are_enough and len(set(small)) > ENOUGH and max(small) < min(large)

@@ -1,4 +1,4 @@
-"""Facts about tokens, counts and truth values."""
+"""Finds facts about tokens, counts and truth values."""
 
 from itertools import chain, combinations_with_replacement
 
@@ -8,9 +8,9 @@ from utils.checking.explaining.facts import Fact, Facts, Kind
 from utils.checking.messages.facts import discrete as words
 from utils.checking.messages.facts.scales import moved
 
-_FACTORS = 3  # of the arguments, at most, in what a count is too large or too small by
-_TIMES = 12  # and how many times that
-_MANY = 64  # numbers of a result that is no list of counts any more
+_FACTORS = 3  # the most arguments in a product by which a count may be too large or too small
+_TIMES = 12  # the most times that such a product may be counted
+_MANY = 64  # a result of more numbers is no list of counts
 
 
 def discrete_facts(name: str, expected: np.ndarray, actual: np.ndarray, first: str = "B") -> Facts:
@@ -43,7 +43,7 @@ def _sorted_rows(values: np.ndarray) -> list[tuple]:
 
 
 def _overflow(name: str, difference: np.ndarray) -> Facts:
-    """Whether numbers went past what 64, or 32, bits hold."""
+    """Whether numbers exceeded what 64, or 32, bits hold."""
     if (difference % 2**56 == 0).all():
         return [Fact(Kind.OVERFLOW, name, sentence=words.past_64_bits(name))]
     if (difference % 2**32 == 0).all():
@@ -79,22 +79,22 @@ def _rounded(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
 
 def difference_facts(name: str, expected: np.ndarray, actual: np.ndarray, inputs: dict[str, object]) -> Facts:
     """Whether each count is off by one and the same small number of times a product of the arguments: "2·D too large"."""
-    whole = {given: _whole(value, expected.shape) for given, value in inputs.items()}
-    counts = {given: value for given, value in whole.items() if value is not None}
+    whole = {argument: _as_whole_numbers(value, expected.shape) for argument, value in inputs.items()}
+    counts = {argument: value for argument, value in whole.items() if value is not None}
     difference = np.asarray(actual.astype(object) - expected.astype(object), dtype=object)
     if expected.size > _MANY or not counts or not np.all(difference != 0):
         return []
     facts: Facts = []
     products = (combinations_with_replacement(counts, degree + 1) for degree in range(_FACTORS))
     for names in chain.from_iterable(products):
-        times = _times_a_product(difference, [counts[given] for given in names])
+        times = _times_a_product(difference, [counts[argument] for argument in names])
         if times:
-            facts.append(_difference(name, _product(abs(times), names), too_large=times > 0))
+            facts.append(_difference_fact(name, _product_text(abs(times), names), too_large=times > 0))
     return facts
 
 
 def _times_a_product(difference: np.ndarray, factors: list[np.ndarray]) -> int:
-    """How many times the product of the factors all differences are; 0 where they are not, or too many times."""
+    """The number that all differences are times the product of the factors; 0 where there is none, or it is too large."""
     product = np.ones(difference.shape, dtype=object)
     for factor in factors:
         product = product * factor
@@ -102,13 +102,13 @@ def _times_a_product(difference: np.ndarray, factors: list[np.ndarray]) -> int:
     return times if abs(times) <= _TIMES and np.all(difference == times * product) else 0
 
 
-def _difference(name: str, product: str, too_large: bool) -> Fact:
+def _difference_fact(name: str, product: str, too_large: bool) -> Fact:
     sentence = words.difference_of(name, product=product, too_large=too_large)
     return Fact(Kind.DIFFERENCE, name, value=f"{product} {too_large}", evidence=2, sentence=sentence)
 
 
-def _whole(value: object, shape: tuple) -> np.ndarray | None:
-    """An argument as exact whole numbers from 1 on, one for each count; None where it is none."""
+def _as_whole_numbers(value: object, shape: tuple) -> np.ndarray | None:
+    """An argument as exact positive integers, one for each count; None where it is not made of such."""
     if isinstance(value, bool) or not isinstance(value, int | np.ndarray) or np.asarray(value).dtype.kind not in "iu":
         return None
     value = np.asarray(value)
@@ -116,9 +116,9 @@ def _whole(value: object, shape: tuple) -> np.ndarray | None:
     return np.broadcast_to(value, shape).astype(object) if fits else None
 
 
-def _product(times: int, names: tuple[str, ...]) -> str:
-    """Of 2 and ("D", "D", "N"): 2·D²·N."""
-    powers = [given + {1: "", 2: "²", 3: "³"}[names.count(given)] for given in dict.fromkeys(names)]
+def _product_text(times: int, names: tuple[str, ...]) -> str:
+    """A product in words: 2·D²·N for 2 and ("D", "D", "N")."""
+    powers = [argument + {1: "", 2: "²", 3: "³"}[names.count(argument)] for argument in dict.fromkeys(names)]
     return "·".join([str(times)] * (times > 1) + powers)
 
 

@@ -1,4 +1,4 @@
-"""What is behind failures, as data: a misconception, or what the failures have in common. The words are elsewhere."""
+"""The records of an explanation: a misconception, or what the failures have in common. Messages put them into words."""
 
 from dataclasses import dataclass
 
@@ -9,11 +9,11 @@ from utils.checking.judging.verdict import Verdict
 
 @dataclass(frozen=True)
 class Finding:
-    """A fact that is to be told, and of what it holds.
+    """A fact that a message names, and the cases on which it holds.
 
     Attributes:
-        case: the headline of the case that shows it, where that is another one than is shown.
-        on_most: it holds on most of the inputs on which the code fails, not on all.
+        case: the headline of the case with the fact, where that is another case than the shown one.
+        on_most: the fact holds on most of the inputs on which the code fails, not on all.
     """
 
     fact: Fact
@@ -23,12 +23,12 @@ class Finding:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Under what alone code fails.
+    """The conditions or circumstances under which alone code fails.
 
     Attributes:
         condition: the condition under which alone anything fails; empty if ordinary inputs fail too.
-        near_enough: what passes is off by a little, too.
-        circumstance: what is true of all that fails, and of nothing that passes.
+        near_enough: results that pass are off by a little, too.
+        circumstance: what is true of every case that fails, and of none that passes.
         only: no other property fails.
     """
 
@@ -39,7 +39,7 @@ class Boundary:
 
     @property
     def names(self) -> list[str]:
-        """For whoever counts: "under large", "only here", "where N is 1"."""
+        """The boundary's parts in short, for counting: "under large", "only here", "where N is 1"."""
         parts = [
             ("under", self.condition),
             ("only", "here" if self.only else ""),
@@ -50,17 +50,17 @@ class Boundary:
 
 @dataclass(frozen=True)
 class Explanation:
-    """What is behind the failures of an exercise.
+    """The explanation of the failures of an exercise.
 
     Attributes:
         shown: the verdict that a student is shown.
-        misconception: the name of the one that explains them; None where none does.
-        where: what is true of the cases that fail and of no other, where the misconception needs it.
+        misconception: the name of the misconception that explains the failures; None where none does.
+        where: what is true of the cases that fail and of no others, where the misconception needs it.
         is_undefined: on some case a number of a result or of a gradient is NaN.
         called_by: "name" or "position" where results are right unless arguments come in this way.
         findings: what the failures of the kind that is shown have in common.
-        beside: the findings are told beside what is wrong, not in place of it.
-        boundary: under what alone the code fails.
+        beside: the message names the findings beside the problem, not in its place.
+        boundary: the conditions or circumstances under which alone the code fails.
     """
 
     shown: Verdict
@@ -74,11 +74,11 @@ class Explanation:
 
     @property
     def relation(self) -> str | None:
-        """The names of what was found where no misconception explains the failures; None where nothing was."""
+        """The names of the findings, where no misconception explains the failures; None where there are none."""
         if self.misconception:
             return None
         if self.called_by:
             return f"called by {self.called_by}"
-        names = [one.fact.name for one in self.findings if not one.case and not one.on_most]
-        others = ["more"] * any(one.case or one.on_most for one in self.findings)
+        names = [finding.fact.name for finding in self.findings if not finding.case and not finding.on_most]
+        others = ["more"] * any(finding.case or finding.on_most for finding in self.findings)
         return ", ".join(names + others + self.boundary.names) or None

@@ -1,4 +1,4 @@
-"""What a fact is, every kind of fact there is, and which facts several failed cases share."""
+"""Defines facts and their kinds, and finds the facts that several failed cases share."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -6,22 +6,23 @@ from enum import Flag, auto
 
 from utils.checking.enumerations import Described
 
-MOST, ENOUGH = 0.6, 4  # of the cases that fail: the share that makes a fact worth telling, and how many there must be
+# the share of failed cases that must have a fact of most, and how many failed cases there must be
+MOST, ENOUGH = (0.6, 4)
 
 
 class Trait(Flag):
     """What may be true of a kind of fact."""
 
-    OPEN = auto()  # it ends in a question about everything there is
+    OPEN = auto()  # its sentence asks an open question
     PLACE = auto()  # it is about positions along an axis
     STEP = auto()  # it is about the steps of a sequence
     UNIVERSAL = auto()  # it speaks of each input, or of each number
-    LOOK = auto()  # any look at wrong numbers shows it: told where nothing else is known
+    LOOK = auto()  # any look at the wrong numbers shows it; it is named only where nothing else is known
     INFLUENCE = auto()  # gradients show it
 
 
 class Kind(Described):
-    """The kinds of facts, in the order of the modules that find them. Of one group the first fact alone is told."""
+    """The kinds of facts, in the order of the modules that find them. Of one group only the first fact is named."""
 
     # shapes, sizes
     SHAPE_EMPTY = "shape empty"
@@ -114,20 +115,20 @@ class Kind(Described):
 
     @property
     def group(self) -> str:
-        """What of several facts one alone is told of: all that is known of a shape is one matter."""
+        """The group of which only one fact is named: all facts about shapes are one group, any other kind is its own."""
         return "shape" if self.startswith("shape ") else self.value
 
 
 @dataclass(frozen=True)
 class Fact:
-    """Something that is true of a wrong result, beside the right one. Two are the same whatever their sentences say.
+    """Something that is true of a wrong result, compared with the right one. Facts are compared without their sentences.
 
     Attributes:
         kind: what kind of fact it is.
         subject: the name of the result, or of the input, that it is about.
         axis: the axis along which it holds; empty where it is about no axis.
-        value: what else tells it from others of its kind: a factor's name, a position, another result.
-        evidence: how many cases must share it before it is told: what fits easily by accident takes several.
+        value: what else distinguishes it from facts of its kind: a factor's name, a position, another result.
+        evidence: how many cases must share it before it is named: a fact that is easily true by accident needs several.
         sentence: the fact as a student reads it, from `utils.checking.messages`.
     """
 
@@ -140,45 +141,46 @@ class Fact:
 
     @property
     def name(self) -> str:
-        """The fact in one line for whoever counts facts: "factor Y √D", "shape count Y N too few 1 on 2 cases"."""
-        known = [one for one in (self.kind, self.subject, self.axis, self.value) if one != ""]
-        return " ".join(map(str, known + [f"on {self.evidence} cases"] * (self.evidence > 1)))
+        """The fact in one line, for counting facts: "factor Y √D", "shape count Y N too few 1 on 2 cases"."""
+        parts = [part for part in (self.kind, self.subject, self.axis, self.value) if part != ""]
+        return " ".join(map(str, parts + [f"on {self.evidence} cases"] * (self.evidence > 1)))
 
 
 Facts = list[Fact]  # the most telling first
 
 
 def called(axes: Sequence[str], axis: int, count: int) -> str:
-    """What an axis, one of `count`, is called: "N"; with its place where another is called so too: "N (axis −1)"."""
+    """The name of an axis, one of `count`: "N"; with its place where another axis has the same name: "N (axis −1)"."""
     if len(axes) < count - axis:
         return f"axis {axis}"
     own = axes[axis - count].lstrip("*")
-    return f"{own} (axis −{count - axis})" if [one.lstrip("*") for one in axes].count(own) > 1 else own
+    return f"{own} (axis −{count - axis})" if [name.lstrip("*") for name in axes].count(own) > 1 else own
 
 
 def last_of_each(facts: Facts) -> Facts:
-    """Of equal facts, as two axes of one name give them, the last, at the place of the first."""
+    """The facts, with the last of equal ones at the place of the first; two axes of one name give equal facts."""
     return list({fact: fact for fact in facts}.values())
 
 
 def common(each: Sequence[Facts], most: int = 2, different: int | None = None) -> Facts:
-    """The facts that all cases have in common, in the order of the first case; of a group the first alone.
+    """The facts that all cases share, in the order of the first case; of each group only the first.
 
     Args:
-        different: how many of the cases differ in their sizes, if not all do: two draws of one case show no more than one.
+        different: how many of the cases differ in their sizes, if not all do: two cases of equal sizes are evidence only once.
     """
     count = len(each) if different is None else different
-    shared = [fact for fact in (each[0] if each else ()) if all(fact in one for one in each) and count >= fact.evidence]
+    same = [fact for fact in (each[0] if each else ()) if all(fact in case for case in each) and count >= fact.evidence]
     groups: dict[str, Fact] = {}
-    for fact in shared:
-        groups.setdefault(fact.kind.group, fact)  # √D_Q and √D_V may be equal in all cases
+    for fact in same:
+        # two facts of one group may both hold, as where √D_Q equals √D_V in all cases
+        groups.setdefault(fact.kind.group, fact)
     return list(groups.values())[:most]
 
 
 def mostly(each: Sequence[Facts], shown: Facts) -> Facts:
-    """The first fact that most cases share, the one that is shown among them, where a few cases cannot show it."""
+    """At most one fact: the first of the shown case's facts that most cases share, where there are enough cases."""
     return [
         fact
         for fact in shown
-        if len(each) >= max(fact.evidence, ENOUGH) and sum(fact in one for one in each) / len(each) >= MOST
+        if len(each) >= max(fact.evidence, ENOUGH) and sum(fact in case for case in each) / len(each) >= MOST
     ][:1]

@@ -1,6 +1,6 @@
-"""Facts about what a result depends on, from its gradients: on inputs that should not count, or not on some that should.
+"""Finds facts about the inputs that a result depends on, from its gradients: inputs that should not count, or should and do not.
 
-A derivative that is not 0 proves that a result depends on an input there; one that is 0 is told as that.
+A derivative that is not 0 proves that a result depends on an input; a derivative of 0 proves nothing, so its sentence asks.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from utils.checking.messages.facts import influence as words
 from utils.checking.messages.facts.influence import MarkedRows
 from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
-NOTHING = 1e-12  # of the largest derivative: less is rounding
-FAINT = 1e-3  # of another derivative: one so small says little, as where all saturates, or where it is rounding
-STRAIGHT = 1e-3  # of a row's length: what a row of derivatives may be off the right direction
+NOTHING = 1e-12  # share of the largest derivative; smaller ones are rounding
+FAINT = 1e-3  # share of another derivative; a smaller one proves little, as where a softmax saturates, or where it is rounding
+STRAIGHT = 1e-3  # share of a row's length by which a row of derivatives may deviate from the right direction
 
 
 @dataclass(frozen=True)
 class Derivative:
-    """The derivative of results, taken together, with respect to one input: as it should be, and as it is."""
+    """The derivative of the sum of results with respect to one input, as it should be and as it is."""
 
     result: str
     given: str
@@ -30,7 +30,7 @@ class Derivative:
 
 
 def influence_facts(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Facts:
-    """On which inputs wrong results depend as right ones do not, on a case whose gradients were observed."""
+    """Facts about inputs on which wrong results depend otherwise than right ones, on a case whose gradients were observed."""
     case, gradients = frozen.case, frozen.expected.gradients
     names = [exercise.outputs[place][0] for place in case.gradient if place < len(exercise.outputs)]
     if observation.backward or not names or case.coarse:
@@ -64,10 +64,10 @@ def _derivative_facts(exercise: FrozenExercise, frozen: FrozenCase, derivative: 
 
 
 def _shift(derivative: Derivative, softmax: bool) -> Facts:
-    """Whether one number added to all of an input along its last axis should change nothing, and does.
+    """Whether adding one number to all of an input along its last axis should change nothing, and does.
 
     Args:
-        softmax: whether that is so because of a softmax.
+        softmax: whether it should change nothing because of a softmax.
     """
     expected, actual, axes = derivative.expected, derivative.actual, derivative.axes
     if _faint(actual, expected) or expected.shape[-1] < 2:
@@ -84,7 +84,7 @@ def _shift(derivative: Derivative, softmax: bool) -> Facts:
 
 
 def _faint(gradient: np.ndarray, other: np.ndarray) -> bool:
-    """Whether a derivative is next to nothing beside another."""
+    """Whether a derivative is negligible compared with another."""
     return bool(np.abs(gradient).max(initial=0) < FAINT * np.abs(other).max(initial=0))
 
 
@@ -94,7 +94,7 @@ def _rows(gradient: np.ndarray) -> np.ndarray:
 
 
 def _extra(derivative: Derivative, frozen: FrozenCase) -> Facts:
-    """Rows of an input that count and should not; another input's value there may tell which."""
+    """Rows of an input that count and should not; another input's value there may identify them."""
     right, rows = _rows(derivative.expected), _extra_rows(derivative)
     if not right.ndim or not rows.any() or _faint(derivative.expected, derivative.actual):
         return []
@@ -109,13 +109,13 @@ def _extra_rows(derivative: Derivative) -> np.ndarray:
 
 
 def _missing(derivative: Derivative, frozen: FrozenCase, hiding: bool) -> Facts:
-    """Rows of an input that do not count and should; another input's value there may tell which.
+    """Rows of an input that do not count and should; another input's value there may identify them.
 
     Args:
         hiding: whether a mask may be what makes a derivative 0.
     """
     result, given, right = derivative.result, derivative.given, _rows(derivative.expected)
-    rows = right & ~derivative.actual.any(axis=-1)  # a small derivative is none that is missing
+    rows = right & ~derivative.actual.any(axis=-1)  # a small derivative does not count as missing
     if not right.ndim or not rows.any():
         return []
     if rows.sum() == right.sum():

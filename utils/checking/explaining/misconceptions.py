@@ -9,84 +9,95 @@ from utils.checking.judging.problems import Problem
 from utils.checking.judging.verdict import Verdict
 from utils.checking.records import FrozenExercise
 
-OF_ALL = "whatever"  # in a sentence that speaks of all that an argument may be
+OF_ALL = "whatever"  # the word by which a misconception's sentence speaks of all values of an argument
 
 
 def diagnose(
     exercise: FrozenExercise, verdicts: Sequence[Verdict], failed: Sequence[Verdict]
 ) -> tuple[str | None, Verdict, Circumstance | None]:
-    """The misconception behind what failed, or None; the verdict to show; and where alone the former holds, if not everywhere.
+    """The misconception behind the failures, or None; the verdict to show; and the circumstance that the misconception needs.
 
-    What is written comes before what is not written yet. Best is a misconception that explains every failure; else one that
-    explains all failures of the part that is shown and fails nowhere else, since each part may have a mistake of its own; or one
-    that explains all failures where these are just the cases with an argument of some value, which is told with it.
+    Code that fails comes before code that is not written yet. A misconception is chosen that explains every failure; else one
+    that explains all failures of the shown part and is contradicted by no other part, since each part may have a mistake of its
+    own; else one that explains all failures where these are just the cases with a certain value of an argument. That value is
+    the circumstance.
     """
-    forbidden = next((one for one in failed if one.problem is Problem.FORBIDDEN_CALL), None)
+    forbidden = next((verdict for verdict in failed if verdict.problem is Problem.FORBIDDEN_CALL), None)
     if forbidden:
         return None, forbidden, None
-    written = [one for one in failed if one.problem is not Problem.UNFINISHED]
-    written.sort(key=lambda one: one.condition in FINER and one.of_numbers)
+    written = [verdict for verdict in failed if verdict.problem is not Problem.UNFINISHED]
+    written.sort(key=lambda verdict: verdict.condition in FINER and verdict.of_numbers)
     if not written:
         return None, failed[0], None
     shown = written[0]
-    if all(one.problem and one.problem.of_gradients for one in written):  # which other conditions show by the way
-        shown = next((one for one in written if one.condition == ConditionName.GRADIENTS), shown)
-    misconception = _explaining(exercise, verdicts, written) or _of_a_part(exercise, shown.part, verdicts, written)
+    # wrong gradients show by the way under other conditions too
+    if all(verdict.problem and verdict.problem.of_gradients for verdict in written):
+        shown = next((verdict for verdict in written if verdict.condition == ConditionName.GRADIENTS), shown)
+    misconception = _best_explanation(exercise, verdicts, written) or _explaining_part(
+        exercise, shown.part, verdicts, written
+    )
     where = None if misconception else circumstance_of(shown, verdicts)
     if where and where.of_an_argument:
-        return _explaining(exercise, written, written), shown, where
+        return _best_explanation(exercise, written, written), shown, where
     return misconception, shown, None
 
 
-def _of_a_part(
+def _explaining_part(
     exercise: FrozenExercise, part: str, verdicts: Sequence[Verdict], written: Sequence[Verdict]
 ) -> str | None:
-    """The misconception that explains all failures of a part, if no case of another part belies it."""
-    here, elsewhere = ([one for one in verdicts if (one.part == part) == own] for own in (True, False))
-    name = _explaining(exercise, here, [one for one in written if one.part == part])
+    """The misconception that explains all failures of a part, if no case of another part contradicts it."""
+    here, elsewhere = ([verdict for verdict in verdicts if (verdict.part == part) == own] for own in (True, False))
+    name = _best_explanation(exercise, here, [verdict for verdict in written if verdict.part == part])
     universal = name is not None and (name in exercise.invented or OF_ALL in exercise.misconceptions[name])
-    return None if name is None or any(_belies(one, name, universal) for one in elsewhere) else name
+    return None if name is None or any(_contradicts(verdict, name, universal) for verdict in elsewhere) else name
 
 
-def _belies(one: Verdict, name: str, universal: bool) -> bool:
-    """Whether a case of another part shows that a misconception is none or, if it is told of every result, not of this one."""
-    if not one.compared_with(name) or name in one.matches:
+def _contradicts(verdict: Verdict, name: str, universal: bool) -> bool:
+    """Whether a case of another part speaks against a misconception; a `universal` one is said to hold for every result."""
+    if not verdict.compared_with(name) or name in verdict.matches:
         return False
-    return one.passed or universal and not one.is_silent(name)  # where it fails too, it may have a mistake of its own
+    # where the other case fails too, it may have a mistake of its own
+    return verdict.passed or universal and not verdict.is_silent(name)
 
 
-def _explaining(exercise: FrozenExercise, verdicts: Sequence[Verdict], failed: Sequence[Verdict]) -> str | None:
-    """The misconception that predicts all of what failed, and all plain cases that passed; None if there is none.
+def _best_explanation(exercise: FrozenExercise, verdicts: Sequence[Verdict], failed: Sequence[Verdict]) -> str | None:
+    """The misconception that predicts all failures and all plain cases that passed; None if there is none.
 
-    Of several it is one that was declared, and that is right most often.
+    Of several, declared ones come before invented ones, and then the one with the most right predictions.
     """
     candidates = [
         name
         for name in exercise.misconceptions
-        if _explains(name, failed) and _holds(name, name in exercise.invented, verdicts, failed)
+        if _explains(name, failed) and _is_not_contradicted(name, name in exercise.invented, verdicts, failed)
     ]
-    return min(candidates, key=lambda name: (name in exercise.invented, -_times_right(name, verdicts)), default=None)
+    return min(
+        candidates, key=lambda name: (name in exercise.invented, -_net_predictions(name, verdicts)), default=None
+    )
 
 
 def _explains(name: str, failed: Sequence[Verdict]) -> bool:
-    known = [one for one in failed if one.compared_with(name)]
-    return bool(known) and all(name in one.matches for one in known)
+    compared = [verdict for verdict in failed if verdict.compared_with(name)]
+    return bool(compared) and all(name in verdict.matches for verdict in compared)
 
 
-def _holds(name: str, invented: bool, verdicts: Sequence[Verdict], failed: Sequence[Verdict]) -> bool:
-    """Whether no case speaks against a misconception.
+def _is_not_contradicted(name: str, invented: bool, verdicts: Sequence[Verdict], failed: Sequence[Verdict]) -> bool:
+    """Whether no case contradicts a misconception.
 
-    Under conditions, where it may show by other sizes, or by a finer tolerance, it may fail where the code passes, but not more
-    often than it explains. What nobody declared predicts all that it was held against, and explains no NaN.
+    Under conditions, where sizes or tolerances are others, a declared misconception may predict a failure where the code passes,
+    but not more often than it explains one. An invented one must predict every case that it was compared with, and never explains
+    NaN alone.
     """
-    own = [one for one in failed if name in one.matches]
-    sure = any(one.problem is not Problem.NOT_FINITE for one in own)  # NaN is like NaN whatever made it
-    against = [one for one in verdicts if one.passed and one.compared_with(name) and name not in one.matches]
+    own = [verdict for verdict in failed if name in verdict.matches]
+    sure = any(verdict.problem is not Problem.NOT_FINITE for verdict in own)  # NaN matches NaN from any cause
+    against = [other for other in verdicts if other.passed and other.compared_with(name) and name not in other.matches]
     if not against:
         return sure or not invented
-    return sure and not invented and not any(one.case.plain for one in against) and len(against) <= len(own)
+    return sure and not invented and not any(verdict.case.plain for verdict in against) and len(against) <= len(own)
 
 
-def _times_right(name: str, verdicts: Sequence[Verdict]) -> int:
-    """How many more cases a misconception predicts than it does not."""
-    return sum((name in one.matches) - (one.compared_with(name) and name not in one.matches) for one in verdicts)
+def _net_predictions(name: str, verdicts: Sequence[Verdict]) -> int:
+    """The number of cases that a misconception predicts, less the number of those that it predicts wrongly."""
+    return sum(
+        (name in verdict.matches) - (verdict.compared_with(name) and name not in verdict.matches)
+        for verdict in verdicts
+    )

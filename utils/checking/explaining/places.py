@@ -1,4 +1,4 @@
-"""Facts about where numbers are wrong: at the first or last position of an axis alone, or everywhere but there."""
+"""Finds facts about where numbers are wrong: only at the first or last position of an axis, or everywhere but there."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ STEPS = ("steps", "L", "T")  # axes along which each position depends on those b
 
 
 def place_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
-    """Along each axis of at least three positions: whether what is wrong, or what is right, is the first or the last alone."""
+    """Whether, along an axis of at least three positions, only the first or the last is wrong, or only one of these is right."""
     right = close(actual, expected, limit)
     facts: Facts = []
     for axis in range(right.ndim):
@@ -39,7 +39,7 @@ def _ends(name: str, label: str, right: np.ndarray, axis: int) -> Facts:
 
 
 def _prefix(name: str, label: str, right: np.ndarray, axis: int) -> Facts:
-    """Along an axis of steps: whether the first are right, and nothing is from there on."""
+    """Whether, along an axis of steps, the first steps are right and none afterwards, or none from the start."""
     if label not in STEPS or right.all():
         return []
     steps = np.moveaxis(right, axis, 0).reshape(right.shape[axis], -1)

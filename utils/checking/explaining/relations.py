@@ -1,7 +1,7 @@
-"""Relations between what came and what was expected: facts about numbers, found on each case and told if they hold on all.
+"""Finds facts about the wrong numbers of a case: relations between the actual and the expected results.
 
-What holds on one case by accident does not hold on all of them: `common` keeps the facts that every failed case has. A sentence
-says what was observed; where several causes give the same observation it asks.
+A relation that holds on one case by accident does not hold on all of them: `common` keeps the facts that every failed case has.
+A fact's sentence says what was observed; where several causes give the same observation it asks.
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observ
 
 
 class ResultPair(NamedTuple):
-    """One result: its name, its axes as they are declared, what was expected and what came."""
+    """One result: its name, its declared axes, the expected output and the actual one."""
 
     name: str
     axes: list[str]
@@ -40,9 +40,10 @@ class ResultPair(NamedTuple):
 
 
 def facts(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Facts:
-    """What wrong numbers have in common with the right ones on one case: the most telling first.
+    """Facts about the wrong results of one case, the most telling first.
 
-    Of wrong results each is looked at, in their order; of results of the wrong shape the first that anything is known of.
+    Every result with wrong numbers gives facts, in the order of the results; of results with wrong shapes, only the first for
+    which there is a fact.
     """
     case, limit = frozen.case, tolerance(frozen.case, frozen.expected, observation)
     pairs = [
@@ -50,35 +51,35 @@ def facts(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
         for (name, axes), expected, actual in zip(exercise.outputs, frozen.expected.outputs, observation.outputs)
     ]
     if any(pair.expected.shape != pair.actual.shape for pair in pairs):
-        return _of_shapes(pairs, frozen, observation)
+        return _shape_relations(pairs, frozen, observation)
     comparable = [pair for pair in pairs if pair.has_numbers]
     wrong = [pair for pair in comparable if not pair.is_right(limit, among="row" if case.coarse else "")]
-    found = _chosen(comparable)
+    all_facts = _wrong_choice(comparable)
     if len(comparable) >= len(exercise.outputs):
-        found += _which(case, wrong, comparable, limit)
+        all_facts += _right_results(case, wrong, comparable, limit)
     for pair in wrong:
-        found += _of_numbers(pair, exercise, frozen, limit)
-        found += place_facts(pair.name, pair.axes, pair.expected.numbers, pair.actual.numbers, limit)
-    found += influence_facts(exercise, frozen, observation)
+        all_facts += _number_relations(pair, exercise, frozen, limit)
+        all_facts += place_facts(pair.name, pair.axes, pair.expected.numbers, pair.actual.numbers, limit)
+    all_facts += influence_facts(exercise, frozen, observation)
     for pair in wrong:
         if pair.expected.dtype != "torch.bool":
-            found += trait_facts(pair.name, pair.axes, pair.expected.numbers, pair.actual.numbers, limit)
-    return found
+            all_facts += trait_facts(pair.name, pair.axes, pair.expected.numbers, pair.actual.numbers, limit)
+    return all_facts
 
 
-def _of_shapes(pairs: list[ResultPair], frozen: FrozenCase, observation: Observation) -> Facts:
-    """Facts about the first result of the wrong shape that anything is known of; none where results are exchanged."""
+def _shape_relations(pairs: list[ResultPair], frozen: FrozenCase, observation: Observation) -> Facts:
+    """Facts about the first result of a wrong shape for which there are any; none where results are exchanged."""
     expected, actual = (
         sorted(output.shape for output in outputs) for outputs in (frozen.expected.outputs, observation.outputs)
     )
-    if expected == actual and len(set(expected)) > 1:  # which is told as such
+    if expected == actual and len(set(expected)) > 1:  # the message for exchanged results says so by itself
         return []
     sizes = frozen.case.given_sizes
-    each = (shape_facts(pair.name, pair.axes, pair.expected, pair.actual, sizes) for pair in pairs)
-    return next((facts for facts in each if facts), [])
+    facts_by_pair = (shape_facts(pair.name, pair.axes, pair.expected, pair.actual, sizes) for pair in pairs)
+    return next((facts for facts in facts_by_pair if facts), [])
 
 
-def _of_numbers(pair: ResultPair, exercise: FrozenExercise, frozen: FrozenCase, limit: float) -> Facts:
+def _number_relations(pair: ResultPair, exercise: FrozenExercise, frozen: FrozenCase, limit: float) -> Facts:
     """Facts about one result whose numbers, or truth values, are wrong."""
     name, axes, case = pair.name, pair.axes, frozen.case
     expected, actual = pair.expected.numbers, pair.actual.numbers
@@ -87,7 +88,7 @@ def _of_numbers(pair: ResultPair, exercise: FrozenExercise, frozen: FrozenCase, 
             *weight_facts(name, axes, expected, actual, limit, case.sizes),
             *scale_facts(name, expected, actual, limit, case.sizes, vectors=not are_weights(expected)),
             *_equal_to_given(name, expected, actual, case, limit),
-            *_of_another_case(name, actual, frozen, exercise, limit),
+            *_right_for_another_case(name, actual, frozen, exercise, limit),
         ]
     if pair.expected.dtype == "torch.bool":
         return truth_facts(name, expected.astype(bool), actual.astype(bool))
@@ -97,7 +98,7 @@ def _of_numbers(pair: ResultPair, exercise: FrozenExercise, frozen: FrozenCase, 
     ]
 
 
-def _chosen(comparable: list[ResultPair]) -> Facts:
+def _wrong_choice(comparable: list[ResultPair]) -> Facts:
     """Whether integers that should be where another result is largest are not where the code's own is."""
     for pair in comparable:
         for scores in comparable:
@@ -113,31 +114,31 @@ def _chosen(comparable: list[ResultPair]) -> Facts:
 
 
 def _are_largest(scores: np.ndarray, places: np.ndarray) -> bool:
-    """Whether integers are places where scores are largest along the last axis; of equal ones, any."""
+    """Whether integers are the places of the largest scores along the last axis; any of several equal scores counts."""
     if (places < 0).any() or (places >= scores.shape[-1]).any():
         return False
     chosen = np.take_along_axis(scores, places[..., None].astype(np.int64), axis=-1)[..., 0]
     return bool((chosen == scores.max(axis=-1)).all())
 
 
-def _which(case: DrawnCase, wrong: list[ResultPair], comparable: list[ResultPair], limit: float) -> Facts:
-    """Of several results: which are right, and where to look if the right ones are weights."""
+def _right_results(case: DrawnCase, wrong: list[ResultPair], comparable: list[ResultPair], limit: float) -> Facts:
+    """Which of several results are right, where others are wrong; right weights say where to look."""
     bad = [pair.name for pair in wrong]
     good = [pair for pair in comparable if pair.name not in bad]
     if not bad or not good:
         return []
     if not all(clear(case, pair.expected, pair.actual, limit) for pair in good):
-        return []  # what is as wrong, and within tolerance, is not called right
+        return []  # a result may be as wrong as the others, and still be within tolerance
     right = [pair.name for pair in good]
     weights = [pair.name for pair in good if are_weights(pair.expected.numbers)]
     sentence = words.which(right=right, wrong=bad, weights=weights)
     return [Fact(Kind.WHICH, " ".join(right), sentence=sentence)]
 
 
-def _of_another_case(
+def _right_for_another_case(
     name: str, actual: np.ndarray, frozen: FrozenCase, exercise: FrozenExercise, limit: float
 ) -> Facts:
-    """Whether a result is what was right on other inputs, which came before."""
+    """Whether a result is the right one for the inputs of another case: something is kept between calls."""
     place = [output for output, _ in exercise.outputs].index(name)
     if not (actual.size > 1 and (actual != actual.flat[0]).any()):
         return []  # the same number everywhere is right somewhere by chance
@@ -146,36 +147,36 @@ def _of_another_case(
             continue
         expected = other.expected.outputs[place].values
         same = expected is not None and expected.shape == actual.shape and close(actual, expected, limit).all()
-        if same and _unlike(frozen.case, other.case):
+        if same and _share_no_numbers(frozen.case, other.case):
             return [Fact(Kind.EARLIER, name, sentence=words.earlier(name))]
     return []
 
 
-def _unlike(case: DrawnCase, other: DrawnCase) -> bool:
-    """Whether two cases have numbers, and none in common: else what is right for both may come of those alone."""
-    reals = [[value for value in one.arrays if value.dtype.kind == "f"] for one in (case, other)]
+def _share_no_numbers(case: DrawnCase, other: DrawnCase) -> bool:
+    """Whether two cases have arrays of floats, and none in common: results of equal inputs may be equal."""
+    reals = [[value for value in drawn.arrays if value.dtype.kind == "f"] for drawn in (case, other)]
     return all(reals) and not any(np.array_equal(a, b) for a in reals[0] for b in reals[1])
 
 
 def _equal_to_given(name: str, expected: np.ndarray, actual: np.ndarray, case: DrawnCase, limit: float) -> Facts:
-    """Whether a result, or some of its features, is one of the inputs, as it was given."""
+    """Whether a result, or some of its features, equals one of the inputs."""
     if close(actual - expected, actual, limit).all():
         return []  # beside a result so small, an input that was added looks like one returned
-    found: Facts = []
-    for given, value in case.inputs.items():
+    facts_found: Facts = []
+    for argument, value in case.inputs.items():
         if getattr(value, "shape", None) != actual.shape or value.dtype.kind != "f":
             continue
         if actual.size > 1 and close(actual, value, limit).all():
-            sentence = words.given(name, argument=given)
-            found.append(Fact(Kind.GIVEN, name, value=given, sentence=sentence))
+            sentence = words.given(name, argument=argument)
+            facts_found.append(Fact(Kind.GIVEN, name, value=argument, sentence=sentence))
         elif actual.ndim > 1 and _some_features_are(value, expected, actual, limit):
-            sentence = words.given_part(name, argument=given)
-            found.append(Fact(Kind.GIVEN_PART, name, value=given, sentence=sentence))
-    return found
+            sentence = words.given_part(name, argument=argument)
+            facts_found.append(Fact(Kind.GIVEN_PART, name, value=argument, sentence=sentence))
+    return facts_found
 
 
-def _some_features_are(given: np.ndarray, expected: np.ndarray, actual: np.ndarray, limit: float) -> bool:
-    """Whether some features, along the last axis, are those of an input at all positions, and should not be."""
+def _some_features_are(argument: np.ndarray, expected: np.ndarray, actual: np.ndarray, limit: float) -> bool:
+    """Whether some features, along the last axis, equal those of an input at all positions, and should not."""
     others = tuple(range(actual.ndim - 1))
-    unchanged, right = (close(values, given, limit).all(axis=others) for values in (actual, expected))
+    unchanged, right = (close(values, argument, limit).all(axis=others) for values in (actual, expected))
     return bool((unchanged & ~right).any())

@@ -1,4 +1,5 @@
-"""Facts about size: a constant factor, named by the case's sizes; a constant that is added; a small difference; lost places."""
+"""Finds facts about the size of numbers: a constant factor, named by the case's sizes; an added constant; a small difference;
+right numbers at other places."""
 
 import math
 from itertools import combinations, permutations
@@ -10,9 +11,9 @@ from utils.checking.explaining.facts import Fact, Facts, Kind
 from utils.checking.messages.facts import scales as words
 
 _TINY = 1e-4
-_COARSEST = 1e-2  # relative accuracy of a relation that is told, however coarse the tolerance of the case is
+_COARSEST = 1e-2  # the least relative accuracy of a relation that is named, however coarse the tolerance of the case is
 _ONE_SHIFT = 0.05  # how much a constant that is added may differ from number to number, as a share of it
-NEARLY = 1e-2  # of the largest number: what is off by less is told as such
+NEARLY = 1e-2  # share of the largest number; results that are off by less are called close
 _CONSTANTS = {
     "2": 2.0,
     "1/2": 0.5,
@@ -26,9 +27,9 @@ _CONSTANTS = {
 
 
 class NamedFactor(NamedTuple):
-    """What a factor is called, and on how many cases it must hold to be told.
+    """The name of a factor, and on how many cases it must hold to be named.
 
-    What is made of several sizes fits easily by accident, and takes several cases.
+    A factor made of several sizes fits easily by accident, and needs several cases.
     """
 
     label: str
@@ -37,16 +38,16 @@ class NamedFactor(NamedTuple):
 
 def named_factors(value: float, sizes: dict[str, int], accuracy: float) -> list[NamedFactor]:
     """The names by which a factor may go, constants and powers of sizes, the simplest first."""
-    given = {axis: size for axis, size in sizes.items() if size > 1}
+    above_one = {axis: size for axis, size in sizes.items() if size > 1}
     return [
         NamedFactor(label, evidence)
-        for known, evidence in ((_CONSTANTS | _of_one_size(given), 1), (_of_several(given), 2))
-        for label, factor in known.items()
+        for factors, evidence in ((_CONSTANTS | _one_size_factors(above_one), 1), (_several_size_factors(above_one), 2))
+        for label, factor in factors.items()
         if factor and abs(value / factor - 1) < accuracy
     ]
 
 
-def _of_one_size(sizes: dict[str, int]) -> dict[str, float]:
+def _one_size_factors(sizes: dict[str, int]) -> dict[str, float]:
     """The factors that are made of one size alone, by what they are called."""
     factors: dict[str, float] = {}
     for axis, size in sizes.items():
@@ -56,7 +57,7 @@ def _of_one_size(sizes: dict[str, int]) -> dict[str, float]:
     return factors
 
 
-def _of_several(sizes: dict[str, int]) -> dict[str, float]:
+def _several_size_factors(sizes: dict[str, int]) -> dict[str, float]:
     """The factors that are made of a size and a number, or of two sizes, by what they are called."""
     factors: dict[str, float] = {}
     for axis, size in sizes.items():
@@ -71,7 +72,7 @@ def _of_several(sizes: dict[str, int]) -> dict[str, float]:
 def scale_facts(
     name: str, expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int], vectors: bool
 ) -> Facts:
-    """Facts about what came as a multiple of what was expected, or as that and something small or constant.
+    """Facts about results that are a multiple of the expected ones, or differ from them by something small or constant.
 
     Args:
         vectors: whether rows are vectors, which have a length.
@@ -88,7 +89,7 @@ def scale_facts(
 
 
 def _shift(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
-    """Whether one number is added to all."""
+    """Whether one number is added to all numbers."""
     difference, size = actual - expected, np.abs(expected).max(initial=0)
     if expected.size < 2:
         return []
@@ -99,7 +100,7 @@ def _shift(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) ->
 
 
 def _constant(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
-    """Whether all numbers are one number, and should not be."""
+    """Whether all numbers are the same, and should not be."""
     if expected.size < 2 or np.ptp(actual) or np.ptp(expected) <= limit:
         return []
     number = words.one_number(zero=not actual.flat[0])
@@ -118,7 +119,7 @@ def _moved(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) ->
 
 
 def _close(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
-    """Whether numbers are off by little beside the largest of all, and maybe each beside its own size."""
+    """Whether numbers are off by little compared with the largest of all, and perhaps each compared with its own size."""
     difference = np.abs(actual - expected)
     if difference.max(initial=0) >= NEARLY * np.abs(expected).max(initial=0):
         return []
@@ -183,7 +184,7 @@ def _factor(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, s
 
 
 def _one_factor(expected: np.ndarray, actual: np.ndarray, limit: float, accuracy: float) -> float | None:
-    """The factor that makes the right numbers what came; None where there is none, or none but 0 and 1."""
+    """The factor from the right numbers to the actual ones; None where there is none, or only 0 or 1."""
     large = np.abs(expected) > 100 * limit
     if not large.any():
         return None

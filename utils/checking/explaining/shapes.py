@@ -1,4 +1,4 @@
-"""Facts about wrong shapes: what became of the axes, and what the numbers in the other shape are."""
+"""Finds facts about wrong shapes: what was done to the axes, and which of the right numbers the wrong shape holds."""
 
 from collections.abc import Callable
 from itertools import permutations
@@ -10,7 +10,9 @@ from utils.checking.explaining.sizes import alike, length_facts
 from utils.checking.messages.facts import shapes as words
 from utils.checking.records import Output
 
-_REDUCTIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # what may be made of an axis, or of all of them
+_REDUCTIONS: dict[
+    str, Callable[[np.ndarray, int], np.ndarray]
+] = {  # ways to reduce an axis, or all of them, to one number
     "sum": lambda values, axis: values.sum(axis=axis),
     "mean": lambda values, axis: values.mean(axis=axis),
     "first": lambda values, axis: values.take(0, axis=axis),
@@ -18,47 +20,47 @@ _REDUCTIONS: dict[str, Callable[[np.ndarray, int], np.ndarray]] = {  # what may 
     "largest": lambda values, axis: values.max(axis=axis),
     "smallest": lambda values, axis: values.min(axis=axis),
 }
-_MOST_AXES = 5  # of how many axes every order is tried
+_MOST_AXES = 5  # up to so many axes, every order of them is tried
 
 
 @np.errstate(all="ignore")  # sums of the largest numbers overflow
 def shape_facts(name: str, axes: list[str], expected: Output, actual: Output, sizes: dict[str, int]) -> Facts:
-    """What a result of the wrong shape looks like, the most telling first; all of one group, so that one alone is told.
+    """Facts about a result of the wrong shape, the most telling first; all of one group, so that only one is named.
 
     Args:
         axes: the result's axes, as they are declared.
-        sizes: of the inputs' axes, and whole numbers among the inputs.
+        sizes: the sizes of the inputs' axes, and integers among the inputs, by name.
     """
     if expected.shape == actual.shape:
         return []
     count = len(expected.shape)
     axes = axes if len(axes) == count else [f"axis −{count - axis}" for axis in range(count)]
-    known = _has_numbers(expected) and _has_numbers(actual)
+    have_numbers = _has_numbers(expected) and _has_numbers(actual)
     facts = _ones(name, expected.shape, actual.shape)
-    if known:
+    if have_numbers:
         facts += _in_another_order(name, axes, expected.numbers, actual.numbers)
         facts += _taken(name, axes, expected.numbers, actual.numbers)
     facts += _merged(name, expected.shape, actual.shape)
     if count == len(actual.shape):
-        facts += _sizes_in_another_order(name, expected.shape, actual.shape, known)
+        facts += _sizes_in_another_order(name, expected.shape, actual.shape, have_numbers)
         facts += length_facts(name, axes, expected, actual, sizes)
-    if known:
+    if have_numbers:
         facts += _numbers(name, expected.numbers, actual.numbers)
-    return sorted(facts, key=lambda fact: fact.kind is Kind.SHAPE_START)  # which says least
+    return sorted(facts, key=lambda fact: fact.kind is Kind.SHAPE_START)  # the fact that says least comes last
 
 
 def _has_numbers(output: Output) -> bool:
     return output.values is not None and output.values.shape == output.shape and output.values.size > 0
 
 
-def _equal(expected: np.ndarray, actual: np.ndarray) -> bool:
+def _are_equal(expected: np.ndarray, actual: np.ndarray) -> bool:
     return expected.shape == actual.shape and alike(expected, actual)
 
 
 def _numbers(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
-    """Whether the numbers are right whatever their shape, and whether whole numbers are larger than any right one."""
+    """Whether the numbers are right apart from their shape, and whether integers are larger than any right one."""
     facts: Facts = []
-    if _equal(expected.ravel(), actual.ravel()):
+    if _are_equal(expected.ravel(), actual.ravel()):
         facts.append(Fact(Kind.SHAPE_CUT, name, sentence=words.cut_otherwise(name)))
     if expected.dtype.kind in "iu" and actual.max() > expected.max():
         facts.append(Fact(Kind.SHAPE_BEYOND, name, sentence=words.beyond(name)))
@@ -66,44 +68,44 @@ def _numbers(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
 
 
 def _in_another_order(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray) -> Facts:
-    """Whether what came is the right result with its axes in another order."""
+    """Whether the actual result is the right one with its axes in another order."""
     if sorted(expected.shape) != sorted(actual.shape) or expected.ndim > _MOST_AXES:
         return []
-    orders = [order for order in permutations(range(expected.ndim)) if _equal(expected.transpose(order), actual)]
+    orders = [order for order in permutations(range(expected.ndim)) if _are_equal(expected.transpose(order), actual)]
     return [
         Fact(Kind.SHAPE_TRANSPOSED, name, value=order, sentence=words.transposed(name, [axes[axis] for axis in order]))
         for order in orders
     ]
 
 
-def _sizes_in_another_order(name: str, expected: tuple, actual: tuple, known: bool) -> Facts:
-    """Whether the sizes are those asked for, at other axes; `known` says that the numbers are known on both sides."""
+def _sizes_in_another_order(name: str, expected: tuple, actual: tuple, have_numbers: bool) -> Facts:
+    """Whether the sizes are the expected ones, at other axes; `have_numbers` says that both results have numbers."""
     if sorted(expected) != sorted(actual):
         return []
-    tried = known and len(expected) <= _MOST_AXES
-    return [Fact(Kind.SHAPE_ORDER, name, sentence=words.sizes_in_another_order(name, no_order_is_right=tried))]
+    all_tried = have_numbers and len(expected) <= _MOST_AXES
+    return [Fact(Kind.SHAPE_ORDER, name, sentence=words.sizes_in_another_order(name, no_order_is_right=all_tried))]
 
 
 def _taken(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray) -> Facts:
-    """Whether what came is the right result with one axis, or all of them, reduced to one number."""
+    """Whether the actual result is the right one with one axis, or all of them, reduced to one number."""
     facts: Facts = []
     if (expected == expected.flat[0]).all():
         return facts  # of equal numbers any of them is the first, the last, and the mean
     for how, reduce in _REDUCTIONS.items():
-        along = [axes[axis] for axis in _reducible(expected, actual) if _equal(reduce(expected, axis), actual)]
+        along = [axes[axis] for axis in _reducible(expected, actual) if _are_equal(reduce(expected, axis), actual)]
         for axis in dict.fromkeys(along):
             facts.append(
                 Fact(Kind.SHAPE_TAKEN, name, axis=axis, value=how, sentence=words.taken(name, how=how, axis=axis))
             )
-        if expected.ndim > 1 and not actual.ndim and _equal(reduce(expected.reshape(-1), 0), actual):
+        if expected.ndim > 1 and not actual.ndim and _are_equal(reduce(expected.reshape(-1), 0), actual):
             facts.append(Fact(Kind.SHAPE_TAKEN, name, value=how, sentence=words.taken_of_all(name, how=how)))
-    if expected.ndim > 1 and _equal(np.diagonal(expected, axis1=-2, axis2=-1), actual):
+    if expected.ndim > 1 and _are_equal(np.diagonal(expected, axis1=-2, axis2=-1), actual):
         facts.append(Fact(Kind.SHAPE_DIAGONAL, name, sentence=words.diagonal(name)))
     return facts
 
 
 def _reducible(expected: np.ndarray, actual: np.ndarray) -> list[int]:
-    """The axes of which one may have been reduced to one number."""
+    """The axes that may each have been reduced to one number."""
     if expected.ndim != actual.ndim + 1:
         return []
     return [axis for axis in range(expected.ndim) if expected.shape[axis] > 1]

@@ -1,4 +1,4 @@
-"""What the failures of one kind have in common: facts that hold of all of them, or of most."""
+"""Finds what the failures of one kind have in common: facts that hold for all of them, or for most."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,21 +9,21 @@ from utils.checking.explaining.facts import Fact, Facts, Trait, common, mostly
 from utils.checking.judging.problems import Problem
 from utils.checking.judging.verdict import Verdict
 
-SHORT = 3  # positions along an axis before anything is told of its first or last
+SHORT = 3  # positions that an axis must have before a fact speaks of its first or last
 
 Look = Callable[[Verdict], Facts]  # gives the facts of a verdict
 
 
 @dataclass(frozen=True)
 class Failing:
-    """A case that fails, with the facts about it that may be told."""
+    """The verdict on a case that fails, with the facts about it that a message may name."""
 
     verdict: Verdict
     facts: Facts
 
     @property
     def plain(self) -> Facts:
-        """The facts but for those that any look shows."""
+        """The facts without those that any look at the numbers shows."""
         return [fact for fact in self.facts if not fact.kind.has(Trait.LOOK)]
 
     @property
@@ -32,70 +32,83 @@ class Failing:
 
 
 def alike(shown: Verdict, verdicts: Sequence[Verdict], look: Look) -> list[Failing]:
-    """The failures of the kind that is shown, on ordinary inputs or under its own condition, with the facts that hold of them."""
-    kin = [one for one in verdicts if is_kin(one, shown) and one.part == shown.part]
-    kin = [one for one in kin if not one.condition and not one.extreme] or [
-        one for one in kin if (one.condition, one.extreme) == (shown.condition, shown.extreme)
+    """The failures of the same kind as the shown one, on ordinary inputs or else under its own condition, with their facts."""
+    kin = [verdict for verdict in verdicts if is_kin(verdict, shown) and verdict.part == shown.part]
+    kin = [verdict for verdict in kin if not verdict.condition and not verdict.extreme] or [
+        verdict for verdict in kin if (verdict.condition, verdict.extreme) == (shown.condition, shown.extreme)
     ]
     first = shown if shown in kin else kin[0]
     # where cases share one set of numbers, places are accidents
     accidental = Trait.PLACE | Trait.STEP if first.extreme or first.condition in MAGNITUDES else Trait(0)
-    known = [(one, [fact for fact in look(one) if not fact.kind.has(accidental)]) for one in kin]
+    facts_by_verdict = [(verdict, [fact for fact in look(verdict) if not fact.kind.has(accidental)]) for verdict in kin]
     return [
-        Failing(one, [fact for fact in facts if not _is_belied(fact, first, verdicts, look)]) for one, facts in known
+        Failing(verdict, [fact for fact in facts if not _is_contradicted(fact, first, verdicts, look)])
+        for verdict, facts in facts_by_verdict
     ]
 
 
 def is_kin(one: Verdict, other: Verdict) -> bool:
-    """Whether two cases fail in one way: all that is wrong with numbers alone counts as one."""
+    """Whether two cases fail in the same way: all problems of numbers alone count as one way."""
     return one.problem == other.problem or one.of_numbers and other.of_numbers
 
 
-def _is_belied(fact: Fact, shown: Verdict, verdicts: Sequence[Verdict], look: Look) -> bool:
-    """Whether another case of the part speaks against a fact.
+def _is_contradicted(fact: Fact, shown: Verdict, verdicts: Sequence[Verdict], look: Look) -> bool:
+    """Whether another case of the part contradicts a fact.
 
-    Of facts about places along an axis that is one that fails in another way, whatever its condition, or an ordinary one that is
-    right at all places; of those that speak of each input, or of each number, any that fails without showing them.
+    A fact about places along an axis is contradicted by a case with wrong numbers that does not show it, whatever its condition,
+    and by an ordinary case that passes. A fact about each input, or each number, is contradicted by any case that fails in the
+    same way without showing it.
     """
-    part = [one for one in verdicts if one.part == shown.part]
+    part = [verdict for verdict in verdicts if verdict.part == shown.part]
     if fact.kind.has(Trait.PLACE):
-        ordinary = [one for one in part if not one.extreme]
-        others = [one for one in ordinary if one.of_numbers or one.passed and not one.condition and not one.near]
-        long = [one for one in others if one.case.sizes.get(fact.axis, 0 if one.passed else SHORT) >= SHORT]
-        return any(fact not in look(one) for one in long)
-    return fact.kind.has(Trait.UNIVERSAL) and any(fact not in look(one) for one in part if is_kin(one, shown))
+        ordinary = [verdict for verdict in part if not verdict.extreme]
+        others = [
+            verdict
+            for verdict in ordinary
+            if verdict.of_numbers or verdict.passed and not verdict.condition and not verdict.near
+        ]
+        long = [
+            verdict for verdict in others if verdict.case.sizes.get(fact.axis, 0 if verdict.passed else SHORT) >= SHORT
+        ]
+        return any(fact not in look(verdict) for verdict in long)
+    return fact.kind.has(Trait.UNIVERSAL) and any(
+        fact not in look(verdict) for verdict in part if is_kin(verdict, shown)
+    )
 
 
 def in_common(
     shown: Failing, kin: Sequence[Failing], verdicts: Sequence[Verdict], look: Look
 ) -> tuple[list[Finding], bool]:
-    """What failures have in common, and whether it is to be told beside what is wrong rather than in its place."""
-    different = len({tuple(one.verdict.case.given_sizes.items()) for one in kin})
-    facts = _as_of(shown, common([one.plain for one in kin], different=different))
+    """What failures have in common, and whether a message names it beside the problem rather than in its place."""
+    different = len({tuple(failing.verdict.case.given_sizes.items()) for failing in kin})
+    facts = _versions_of(shown, common([failing.plain for failing in kin], different=different))
     beside = shown.verdict.problem is Problem.NOT_FINITE  # facts say where NaN comes from
     findings = [Finding(fact) for fact in facts]
     if not all(fact.kind.has(Trait.OPEN) for fact in facts):
         return findings, beside
-    influence = _by_influence(shown.verdict, verdicts, look)  # open facts tell where to look, and not for what
+    # open facts say where to look, not what for
+    influence = _by_influence(shown.verdict, verdicts, look)
     if influence:
         return findings + influence, beside or not facts
-    most = mostly([one.plain for one in kin], shown.plain)
+    most = mostly([failing.plain for failing in kin], shown.plain)
     findings += [Finding(fact, on_most=True) for fact in most if fact not in facts]
     if len(findings) == len(facts) and shown.verdict.of_numbers:
-        findings += map(Finding, _as_of(shown, common([one.looks for one in kin], different=different)))
+        findings += map(Finding, _versions_of(shown, common([failing.looks for failing in kin], different=different)))
     return findings, beside
 
 
-def _as_of(shown: Failing, facts: Facts) -> Facts:
-    """The facts as the case that is shown has them: sentences may differ from case to case."""
+def _versions_of(shown: Failing, facts: Facts) -> Facts:
+    """The shown case's own versions of facts: the sentences of equal facts may differ from case to case."""
     return [shown.facts[shown.facts.index(fact)] for fact in facts]
 
 
 def _by_influence(shown: Verdict, verdicts: Sequence[Verdict], look: Look) -> list[Finding]:
-    """What a wrong result depends on and should not, or the other way round, where gradients were seen."""
+    """Facts about inputs that a wrong result depends on and should not, or should and does not, where gradients were observed."""
     if not shown.of_numbers or shown.condition or shown.extreme:
         return []
-    with_gradients = [one for one in verdicts if one.condition == ConditionName.GRADIENTS and one.of_numbers]
-    own = [one for one in with_gradients if one.part == shown.part]
-    facts = common([[fact for fact in look(one) if fact.kind.has(Trait.INFLUENCE)] for one in own])
+    with_gradients = [
+        verdict for verdict in verdicts if verdict.condition == ConditionName.GRADIENTS and verdict.of_numbers
+    ]
+    own = [verdict for verdict in with_gradients if verdict.part == shown.part]
+    facts = common([[fact for fact in look(verdict) if fact.kind.has(Trait.INFLUENCE)] for verdict in own])
     return [Finding(fact, case=own[0].property) for fact in facts]

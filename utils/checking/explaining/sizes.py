@@ -1,4 +1,5 @@
-"""Facts about results of the right number of axes and another size: which size it is, and which part of the right numbers."""
+"""Finds facts about results with the right number of axes and a wrong size: what the size is, and which part of the right
+numbers the result holds."""
 
 import numpy as np
 
@@ -6,8 +7,8 @@ from utils.checking.explaining.facts import Fact, Facts, Kind, last_of_each
 from utils.checking.messages.facts import sizes as words
 from utils.checking.records import Output
 
-RELATIVE, ABSOLUTE = 1e-3, 1e-4  # numbers of another shape than asked for are held against the right ones coarsely
-_TELLING = 7  # letters that tell the endings of sentences on parts from each other
+RELATIVE, ABSOLUTE = 1e-3, 1e-4  # numbers of a wrong shape are compared coarsely with the right ones
+_TELLING = 7  # the first letters of a sentence's ending that distinguish it from other endings
 
 
 def alike(expected: np.ndarray, actual: np.ndarray) -> bool:
@@ -16,10 +17,10 @@ def alike(expected: np.ndarray, actual: np.ndarray) -> bool:
 
 
 def length_facts(name: str, axes: list[str], expected: Output, actual: Output, sizes: dict[str, int]) -> Facts:
-    """What each axis of the wrong size looks like; where it is one axis alone, which part of the right numbers came.
+    """Facts about each axis of the wrong size; where there is only one, also which part of the right numbers the result holds.
 
     Args:
-        sizes: of the inputs' axes, and whole numbers among the inputs.
+        sizes: the sizes of the inputs' axes, and integers among the inputs, by name.
     """
     wrong = [place for place, (a, b) in enumerate(zip(expected.shape, actual.shape)) if a != b]
     for place in wrong:
@@ -41,7 +42,7 @@ def length_facts(name: str, axes: list[str], expected: Output, actual: Output, s
 
 
 def _shared_out(name: str, expected: tuple, actual: tuple) -> Facts:
-    """Whether there are as many numbers as asked for, along axes of other sizes."""
+    """Whether there are as many numbers as expected, along axes of other sizes."""
     if not np.prod(expected) == np.prod(actual) != 0 or sorted(expected) == sorted(actual):
         return []
     return [Fact(Kind.SHAPE_SHARED, name, sentence=words.shared_out(name))]
@@ -50,10 +51,10 @@ def _shared_out(name: str, expected: tuple, actual: tuple) -> Facts:
 def _size_facts(
     name: str, axis: str, back: int, expected: int, actual: int, sizes: dict[str, int], alone: bool
 ) -> Facts:
-    """What one size is in the place of another: 1, another axis', more or less by a number, or one that never changes.
+    """Facts about one wrong size: it is 1, the size of another axis, more or less by a number, or one that never changes.
 
     Args:
-        back: how many axes from the last on the axis stands.
+        back: the place of the axis, counted from the last one, which is 1.
         alone: no other axis has a wrong size.
     """
     facts: Facts = []
@@ -72,9 +73,9 @@ def _size_facts(
 
 
 def _size_of_another(name: str, axis: str, back: int, actual: int, sizes: dict[str, int]) -> Facts:
-    """Whether a size is that of another axis: of any where the axis is given, else of the only one that it may be."""
+    """Whether a size is that of another axis; where the axis is no input's, only if a single other axis has this size."""
     same = [other for other, size in sizes.items() if size == actual > 1 and other != axis]
-    if axis in sizes:  # else the size follows from what is asked for
+    if axis in sizes:  # the size of any other axis follows from the exercise itself
         sentences = {other: words.size_of_another(name, axis=axis, back=back, other=other) for other in same}
         return [
             Fact(Kind.SHAPE_SIZE, name, axis=axis, value=other, evidence=2, sentence=sentence)
@@ -87,21 +88,21 @@ def _size_of_another(name: str, axis: str, back: int, actual: int, sizes: dict[s
 
 
 def _part_facts(name: str, axis: str, expected: np.ndarray, actual: np.ndarray, place: int) -> Facts:
-    """Which part of the right numbers came along an axis of the wrong size."""
-    ending = _part(expected, actual, place)
+    """The fact about which part of the right numbers lies along an axis of the wrong size."""
+    ending = _part_ending(expected, actual, place)
     if not ending:
         return []
-    length = _length(expected, actual, place)
+    length = _length_word(expected, actual, place)
     sentence = words.part(name, axis=axis, length=length, ending=ending)
     return [Fact(Kind.SHAPE_PART, name, axis=axis, value=f"{ending[:_TELLING]} {length}", sentence=sentence)]
 
 
 def _start_facts(name: str, axis: str, expected: Output, actual: Output, place: int) -> Facts:
-    """At how many positions an axis of the wrong size is right, if it begins right."""
-    count = _start(expected.numbers, actual.numbers, place)
+    """Facts about an axis of the wrong size that begins right: at how many positions, and that it does at all."""
+    count = _right_from_the_start(expected.numbers, actual.numbers, place)
     if not count:
         return []
-    length = _length(expected.numbers, actual.numbers, place)
+    length = _length_word(expected.numbers, actual.numbers, place)
     right = words.right_at_first(name, axis=axis, length=length, count=count)
     begins = words.begins_right(name, axis=axis, length=length)
     return [
@@ -110,20 +111,22 @@ def _start_facts(name: str, axis: str, expected: Output, actual: Output, place: 
     ]
 
 
-def _length(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
+def _length_word(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
     return "short" if actual.shape[axis] < expected.shape[axis] else "long"
 
 
-def _start(expected: np.ndarray, actual: np.ndarray, axis: int) -> int:
-    """At how many positions from the first on the numbers are right."""
-    both = range(min(expected.shape[axis], actual.shape[axis]))
-    right = np.isclose(expected.take(both, axis=axis), actual.take(both, axis=axis), rtol=RELATIVE, atol=ABSOLUTE)
+def _right_from_the_start(expected: np.ndarray, actual: np.ndarray, axis: int) -> int:
+    """The number of positions from the first on at which the numbers are right."""
+    positions = range(min(expected.shape[axis], actual.shape[axis]))
+    right = np.isclose(
+        expected.take(positions, axis=axis), actual.take(positions, axis=axis), rtol=RELATIVE, atol=ABSOLUTE
+    )
     right = right.all(axis=tuple(other for other in range(right.ndim) if other != axis))
     return int(np.argmin([*right, False]))
 
 
-def _part(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
-    """The end of a sentence on an axis of the wrong length: which part of the right numbers came; empty if there is none."""
+def _part_ending(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
+    """The end of a sentence on an axis of the wrong length: which part of the right numbers it has; empty if there is none."""
     short, long = sorted((expected, actual), key=lambda values: values.shape[axis])
     count, more, too_long = short.shape[axis], long.shape[axis] - short.shape[axis], long is actual
     if not count:

@@ -1,4 +1,4 @@
-"""Facts for where no other is known: which numbers are 0, infinite, too large, of another sign; how far they are right."""
+"""Finds facts that any look at wrong numbers shows: zeros, infinities, ranges, signs, and where numbers are right."""
 
 import numpy as np
 
@@ -6,13 +6,13 @@ from utils.checking.explaining.facts import Fact, Facts, Kind, called
 from utils.checking.judging.tolerance import close
 from utils.checking.messages.facts import traits as words
 
-FEW = 3  # numbers that are wrong, before what they have in common is told
-_FAR = 0.5  # of the span of the right numbers: how far beyond them a number lies that is told as such
+FEW = 3  # so many numbers must be wrong before a fact says what they have in common
+_FAR = 0.5  # share of the span of the right numbers; a number that lies further beyond them is a fact
 
 
 @np.errstate(all="ignore")  # differences of the largest numbers overflow
 def trait_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
-    """What any look at wrong numbers shows: all these facts have `Trait.LOOK`."""
+    """Facts that any look at wrong numbers shows: all of them have `Trait.LOOK`."""
     right, dtype = close(actual, expected, limit), expected.dtype
     expected, actual = expected.astype(float), actual.astype(float)
     if np.isfinite(expected).all() and np.isinf(actual).any() and not np.isnan(actual).any():
@@ -30,28 +30,28 @@ def trait_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.nda
 
 
 def _same_in_all(name: str, expected: np.ndarray, actual: np.ndarray, some_right: bool) -> Facts:
-    """Whether all wrong numbers are one number, or stand in one ratio to the right ones, where others are right."""
+    """Whether all wrong numbers are the same, or stand in one ratio to the right ones, where other numbers are right."""
     if actual.size < FEW or not some_right:
         return []
     if not np.ptp(actual) and np.ptp(expected):
-        value = _written(actual.flat[0], digits=4)
+        value = _short_number(actual.flat[0], digits=4)
         sentence = words.one_value(name, value=value)
         return [Fact(Kind.ONE_VALUE, name, value=value, evidence=2, sentence=sentence)]
     if (expected == 0).any() or not actual.all():
         return []
     ratio = actual / expected
     if np.ptp(ratio) < 1e-3 * abs(ratio.flat[0]):
-        factor = _written(ratio.flat[0], digits=3)
+        factor = _short_number(ratio.flat[0], digits=3)
         return [Fact(Kind.RATIO, name, value=factor, evidence=2, sentence=words.ratio(name, factor=factor))]
     return []
 
 
-def _written(number: float, digits: int) -> str:
+def _short_number(number: float, digits: int) -> str:
     return f"{number:.{digits}g}".replace("-", "−")
 
 
 def _corner(name: str, right: np.ndarray) -> Facts:
-    """Along several axes: whether the first entry alone is right, or the last."""
+    """Whether only the first entry along all axes is right, or only the last."""
     if right.ndim < 2 or right.sum() != 1 or min(right.shape) < 2:
         return []
     for which, place in (("first", 0), ("last", -1)):
@@ -61,7 +61,7 @@ def _corner(name: str, right: np.ndarray) -> Facts:
 
 
 def _stretch(name: str, axes: list[str], right: np.ndarray) -> Facts:
-    """Along an axis: whether numbers are right up to some position and not beyond, or from one on."""
+    """Whether, along an axis, numbers are right up to some position alone, or from some position on alone."""
     facts: Facts = []
     for axis in range(right.ndim):
         good = np.asarray(right.all(axis=tuple(other for other in range(right.ndim) if other != axis)))
@@ -77,7 +77,7 @@ def _stretch(name: str, axes: list[str], right: np.ndarray) -> Facts:
 
 
 def _zeros(name: str, expected: np.ndarray, actual: np.ndarray, right: np.ndarray) -> Facts:
-    """Zeros that should not be there, or are not there, if these are what is wrong."""
+    """Facts about zeros that should not be there, or that are missing, if these are the mistake."""
     expected_zeros, zeros = expected == 0, actual == 0
     extra, missing = zeros & ~expected_zeros & ~right, expected_zeros & ~zeros & ~right
     if not zeros.any() and missing.any():
@@ -97,13 +97,13 @@ def _no_zero(name: str, expected: np.ndarray) -> Fact:
 
 
 def _signs(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:
-    """Whether all numbers of one sign are missing, or some are there and should not be."""
+    """Whether all numbers of one sign are missing, or there are some and should be none."""
     for sign, word in ((-1, "negative"), (1, "positive")):
-        count, some = int((sign * expected > 0).sum()), bool((sign * actual > 0).any())
-        if count and not some:
+        count, any_of_sign = int((sign * expected > 0).sum()), bool((sign * actual > 0).any())
+        if count and not any_of_sign:
             sentence = words.no_sign(name, sign=word, expected=count)
             return [Fact(Kind.SIGN, name, value=f"{word} True", sentence=sentence)]
-        if some and not count:
+        if any_of_sign and not count:
             sentence = words.unexpected_sign(name, sign=word)
             return [Fact(Kind.SIGN, name, value=f"{word} False", sentence=sentence)]
     return []

@@ -1,4 +1,4 @@
-"""Facts about weights, which are positive and sum to 1 over the last axis: their sums, their temperature, where they lie."""
+"""Finds facts about weights, which are positive and sum to 1 over the last axis: their sums, temperature and positions."""
 
 import numpy as np
 
@@ -8,13 +8,14 @@ from utils.checking.messages.facts import weights as words
 from utils.checking.messages.facts.weights import Row
 
 _PLACES = "NTL"  # the first letters of axes of positions
-_SUMS = 1e-3
+_SUMS = 1e-3  # absolute accuracy of a sum of weights
 _VANISHING = 1e-30  # a weight below it may be rounded to 0 elsewhere
-_LEAST = -80.0  # logarithm of a weight that single precision holds
-_EXACT = 2e-3  # of the size of log-weights: how far a pattern in them may be off
-_SOME = 1e-6  # a weight above it should not be 0
+_LEAST = -80.0  # the logarithm of the smallest weight that single precision holds
+_EXACT = 2e-3  # share of the size of log-weights by which a pattern in them may be off
+_SOME = 1e-6  # where more weight is expected, the actual weight should not be 0
 _ONE_FACTOR = 1e-3  # accuracy of a factor of the scores
-_BY_SCORES = {Kind.TEMPERATURE, Kind.PROPORTION, Kind.SUM_OVER, Kind.TWICE, Kind.CUT, Kind.KEPT}  # which explain all
+# facts that explain all weights
+_BY_SCORES = {Kind.TEMPERATURE, Kind.PROPORTION, Kind.SUM_OVER, Kind.TWICE, Kind.CUT, Kind.KEPT}
 
 
 def are_weights(values: np.ndarray) -> bool:
@@ -23,24 +24,24 @@ def are_weights(values: np.ndarray) -> bool:
 
 
 def weighed_axes(values: np.ndarray) -> int:
-    """Over how many of the last axes positive numbers sum to 1: one, two (a map), or 0 where they are no weights."""
+    """The number of last axes over which positive numbers sum to 1: one, two (a map), or 0 where they are no weights."""
     if not values.ndim or (values < 0).any():
         return 0
-    if values.shape[-1] > 1 and _ones(values.sum(axis=-1)):
+    if values.shape[-1] > 1 and _sum_to_one(values.sum(axis=-1)):
         return 1
-    return 2 if values.ndim > 1 and values.shape[-2] > 1 and _ones(values.sum(axis=(-1, -2))) else 0
+    return 2 if values.ndim > 1 and values.shape[-2] > 1 and _sum_to_one(values.sum(axis=(-1, -2))) else 0
 
 
-def _ones(sums: np.ndarray) -> bool:
+def _sum_to_one(sums: np.ndarray) -> bool:
     return bool(np.allclose(sums, 1, atol=_SUMS))
 
 
-def _ones_or_zeros(sums: np.ndarray) -> np.ndarray:
+def _are_ones_or_zeros(sums: np.ndarray) -> np.ndarray:
     return np.isclose(sums, 1, atol=_SUMS) | (sums == 0)
 
 
 def _alike(actual: np.ndarray, other: np.ndarray, limit: float) -> bool:
-    """Whether weights are these others: within a tolerance that is small beside the differences among those."""
+    """Whether weights equal the other ones within a tolerance that is small compared with the differences among the others."""
     return bool(np.allclose(actual, other, rtol=1e-3, atol=min(10 * limit, np.ptp(other) / 20)))
 
 
@@ -64,7 +65,7 @@ def _row_facts(
     sizes: dict[str, int],
     row: Row,
 ) -> Facts:
-    """Facts about weights over the last axis; `row` is what those that sum to 1 together are called."""
+    """Facts about weights over the last axis; `row` is the word for weights that sum to 1 together."""
     powers = np.exp(actual - actual.max(axis=-1, keepdims=True))
     if _alike(powers / powers.sum(axis=-1, keepdims=True), expected, limit):
         return [Fact(Kind.BEFORE, name, sentence=words.scores(name))]
@@ -80,7 +81,7 @@ def _row_facts(
 
 
 def _leaves_room(fact: Fact) -> bool:
-    """Whether a fact does not rule out that the scores were the right ones, or these times a factor."""
+    """Whether a fact leaves it possible that the scores were the right ones, or the right ones times a factor."""
     return fact.kind is Kind.LOST or fact.kind is Kind.SUM and fact.value in ("less", "more")
 
 
@@ -92,12 +93,12 @@ def _twice(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) ->
 
 
 def _without_scores(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
-    """Whether one position has all the weight, or all that may get weight have the same."""
+    """Whether one position has all the weight, or all positions that may get weight have the same."""
     facts: Facts = []
     if ((actual == 0) | (actual == 1)).all():
         facts.append(Fact(Kind.HARD, name, sentence=words.hard(name, row=row)))
-    shown = expected > 0
-    if _alike(actual, shown / shown.sum(axis=-1, keepdims=True), limit):
+    has_weight = expected > 0
+    if _alike(actual, has_weight / has_weight.sum(axis=-1, keepdims=True), limit):
         facts.append(Fact(Kind.UNIFORM, name, sentence=words.uniform(name)))
     return facts
 
@@ -105,21 +106,21 @@ def _without_scores(name: str, expected: np.ndarray, actual: np.ndarray, limit: 
 def _map_facts(
     name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int]
 ) -> Facts:
-    """Facts about weights over two axes together: a softmax along one of them, or one after the other; else as over one axis."""
+    """Facts about weights over two axes together: a softmax along one of them, or else the facts of weights over one axis."""
     height, width = axes[-2:] if len(axes) > 1 else ("axis −2", "axis −1")
     for axis, other in ((-1, width), (-2, height)):
         totals = actual.sum(axis=axis)
-        if _ones(totals) and totals.shape[-1] > 1:
+        if _sum_to_one(totals) and totals.shape[-1] > 1:
             sentence = words.sum_over_one_of_two(name, axis=other, height=height, width=width)
             return [Fact(Kind.SUM_OVER, name, value=axis, sentence=sentence)]
-    flat, came = (values.reshape(*values.shape[:-2], -1) for values in (expected, actual))
-    facts = _row_facts(name, [*axes[:-2], f"{height}*{width}"], flat, came, limit, sizes, Row.MAP)
+    flat_expected, flat_actual = (values.reshape(*values.shape[:-2], -1) for values in (expected, actual))
+    facts = _row_facts(name, [*axes[:-2], f"{height}*{width}"], flat_expected, flat_actual, limit, sizes, Row.MAP)
     return _totals(name, height, width, actual) + facts
 
 
 def _totals(name: str, height: str, width: str, actual: np.ndarray) -> Facts:
     """Whether each index along one of a map's two axes gets the same total."""
-    if not _ones(actual.sum(axis=(-1, -2))):
+    if not _sum_to_one(actual.sum(axis=(-1, -2))):
         return []
     for axis, other in ((-1, height), (-2, width)):
         totals = actual.sum(axis=axis)
@@ -129,27 +130,27 @@ def _totals(name: str, height: str, width: str, actual: np.ndarray) -> Facts:
 
 
 def _sums(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
-    """What rows sum to, if not to 1."""
+    """Facts about rows of weights that do not sum to 1."""
     sums = actual.sum(axis=-1)
-    if _ones(sums):
+    if _sum_to_one(sums):
         return []
     square = actual.ndim > 1 and actual.shape[-1] == actual.shape[-2]
     if square and _alike(actual.swapaxes(-1, -2), expected, limit):
         return [Fact(Kind.TRANSPOSED, name, sentence=words.transposed(name))]
     for back in range(2, actual.ndim + 1):
-        if actual.shape[-back] > 1 and _ones(actual.sum(axis=-back)):
+        if actual.shape[-back] > 1 and _sum_to_one(actual.sum(axis=-back)):
             return [Fact(Kind.SUM_OVER, name, value=back, sentence=words.sum_over_another(name, axes=axes, back=back))]
-    if np.all(_ones_or_zeros(sums)):
+    if np.all(_are_ones_or_zeros(sums)):
         return [Fact(Kind.EMPTY, name, sentence=words.empty_rows(name, axes=axes, row=row))]
-    if actual.ndim > 1 and actual.shape[-2] > 1 and _ones(actual.sum(axis=(-1, -2))):
+    if actual.ndim > 1 and actual.shape[-2] > 1 and _sum_to_one(actual.sum(axis=(-1, -2))):
         return [Fact(Kind.SUM_OVER, name, value="both", sentence=words.sum_over_both(name, axes=axes, row=row))]
     return _other_sums(name, axes, sums, row)
 
 
 def _other_sums(name: str, axes: list[str], sums: np.ndarray, row: Row) -> Facts:
-    """Rows that sum to less than 1, to more, or to other numbers; and that they do so at all."""
+    """A fact on whether rows sum to less than 1, to more, or to other numbers; and a fact that their sum is not 1."""
     how = "less" if (sums < 1 + _SUMS).all() else "more" if (sums > 1 - _SUMS).all() else "other"
-    some = bool(_ones_or_zeros(sums).any())
+    some = bool(_are_ones_or_zeros(sums).any())
     return [
         Fact(Kind.SUM, name, value=how, sentence=words.sums(name, axes=axes, row=row, some=some, how=how)),
         Fact(Kind.SUM, name, value="?", sentence=words.sums_not_one(name, axes=axes, row=row, some=some)),
@@ -157,7 +158,7 @@ def _other_sums(name: str, axes: list[str], sums: np.ndarray, row: Row) -> Facts
 
 
 def _pattern(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
-    """Whether rows hold the right weights elsewhere, or scores a factor for each row, or a number for each column."""
+    """Whether rows hold the right weights at other places, or scores have a factor for each row, or a number for each column."""
     ordered, right = (np.sort(values, axis=-1) for values in (actual, expected))
     if np.abs(actual - expected).max() > NEARLY and np.allclose(ordered, right, rtol=1e-3, atol=10 * limit):
         return [Fact(Kind.MOVED_IN_ROWS, name, sentence=words.moved_in_rows(name, row=row))]
@@ -178,13 +179,13 @@ def _pattern(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, 
 
 
 def _order(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
-    """Whether larger weights are larger in each row, though their sizes are others; or whether they come from other scores."""
-    shown = (expected > 0).sum(axis=-1) > 1
-    if not shown.any() or np.abs(actual - expected).max() < NEARLY:  # which is told as such
+    """Whether weights have the right order in each row, though not the right sizes; or whether they come from other scores."""
+    has_choice = (expected > 0).sum(axis=-1) > 1
+    if not has_choice.any() or np.abs(actual - expected).max() < NEARLY:  # a small difference is another fact
         return []
     order = expected.argsort(axis=-1, kind="stable")
     right, steps = (
-        np.diff(np.take_along_axis(values, order, axis=-1), axis=-1)[shown] for values in (expected, actual)
+        np.diff(np.take_along_axis(values, order, axis=-1), axis=-1)[has_choice] for values in (expected, actual)
     )
     if ((steps > 0) | (steps == 0) & (right == 0)).all():
         return [Fact(Kind.ORDER, name, sentence=words.right_order(name, row=row))]
@@ -194,7 +195,7 @@ def _order(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, ro
 
 
 def _support(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray) -> Facts:
-    """Weight where there should be none, and none where there should be some."""
+    """Facts about weight where there should be none, and about no weight where there should be some."""
     facts: Facts = []
     along = "" if not axes or axes[-1][0] in _PLACES else axes[-1]
     leaked, lost = (expected == 0) & (actual > 0), _lost(expected, actual)
@@ -214,9 +215,9 @@ def _lost(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
 
 
 def _side_of_the_diagonal(axes: list[str], shown: np.ndarray, lost: np.ndarray) -> str:
-    """On which side of the diagonal all is lost, "after" it, "before" it or on it, "same"; empty where on none.
+    """The side of the diagonal on which all weight is lost: "after" it, "before" it or on it, "same"; empty where there is none.
 
-    That counts in two rows or more, of which each keeps something.
+    It counts only if two rows or more lose weight, and each of them keeps some.
     """
     if lost.ndim < 2 or not all(axis[0] in _PLACES for axis in axes[-2:]):
         return ""
@@ -233,7 +234,7 @@ def _side_of_the_diagonal(axes: list[str], shown: np.ndarray, lost: np.ndarray) 
 def _temperature(
     name: str, expected: np.ndarray, actual: np.ndarray, limit: float, sizes: dict[str, int], row: Row
 ) -> Facts:
-    """Whether weights are those of the right scores, or of these times a factor, and what else became of them."""
+    """Whether weights are those of the right scores, or of these times a factor, and what was done to them afterwards."""
     factor, lost = _factor_of_scores(expected, actual), _lost(expected, actual)
     if factor is None or abs(factor) < _ONE_FACTOR:  # all weights are alike
         return []
@@ -252,7 +253,7 @@ def _both_positive(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
 
 
 def _factor_of_scores(expected: np.ndarray, actual: np.ndarray) -> float | None:
-    """The factor that makes logarithms of the right weights those of what came, up to a constant in each row; None for none."""
+    """The factor from logarithms of the right weights to those of the actual ones, up to a constant in each row; else None."""
     both = _both_positive(expected, actual)
     if (both.sum(axis=-1) < 2).all():
         return None
@@ -266,11 +267,11 @@ def _factor_of_scores(expected: np.ndarray, actual: np.ndarray) -> float | None:
     return factor
 
 
-def _centred_logarithms(weights: np.ndarray, known: np.ndarray) -> np.ndarray:
-    """Logarithms with a mean of 0 in each row; 0 where they are not known."""
-    logarithms = np.where(known, np.log(np.where(known, weights, 1.0)), np.nan)
-    means = np.nanmean(np.where(known.any(-1, keepdims=True), logarithms, 0.0), axis=-1, keepdims=True)
-    return np.where(known, logarithms - means, 0.0)
+def _centred_logarithms(weights: np.ndarray, positive: np.ndarray) -> np.ndarray:
+    """Logarithms of the weights with a mean of 0 in each row; 0 where weights are not positive."""
+    logarithms = np.where(positive, np.log(np.where(positive, weights, 1.0)), np.nan)
+    means = np.nanmean(np.where(positive.any(-1, keepdims=True), logarithms, 0.0), axis=-1, keepdims=True)
+    return np.where(positive, logarithms - means, 0.0)
 
 
 def _zeroed(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, row: Row) -> Facts:
@@ -286,13 +287,13 @@ def _zeroed(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, r
 def _proportion(name: str, expected: np.ndarray, actual: np.ndarray, row: Row) -> Facts:
     """Of weights in the right proportion: whether they do not sum to 1, and what they sum to."""
     both, totals = _both_positive(expected, actual), actual.sum(axis=-1)
-    if np.allclose(actual[both], expected[both], rtol=1e-3) or _ones(totals[both.any(axis=-1)]):
+    if np.allclose(actual[both], expected[both], rtol=1e-3) or _sum_to_one(totals[both.any(axis=-1)]):
         return []
     hidden, counts = expected == 0, (expected > 0).sum(axis=-1)
     sentence = words.proportion(
         name,
         row=row,
-        some=bool(_ones_or_zeros(totals).any()),
+        some=bool(_are_ones_or_zeros(totals).any()),
         one_over_count=np.allclose(totals * counts, 1, atol=1e-2) and np.ptp(counts) > 0,
         hidden_late=hidden.any() and not actual[hidden].any() and (totals < 1 + _SUMS).all(),
     )

@@ -1,1 +1,1 @@
-"""Compares what was observed with what was expected: problems, tolerance, verdict. No sentence is made here."""
+"""Compares observations with expected ones: problems, tolerance, verdict. No sentence is written here."""

@@ -16,8 +16,8 @@ from utils.checking.judging.tolerance import (
 )
 from utils.checking.records import DrawnCase, Failure, Observation, Output
 
-VANISHING = 1e-30  # what underflows is 0 as well
-ALIKE = 0.5  # the share of rows in which what was trained must do what a misconception does, to be taken for it
+VANISHING = 1e-30  # smaller numbers count as 0, since they may have underflowed
+ALIKE = 0.5  # the share of rows in which a trained model must agree with a misconception to match it
 _EXCESSES = {"largest": Problem.TOO_LARGE, "kept": Problem.TOO_MUCH_KEPT, "made": Problem.TOO_MUCH}
 
 
@@ -36,14 +36,19 @@ def _in_unit(output: Output, unit: np.ndarray) -> Output:
 
 
 def same(case: DrawnCase, first: Observation, second: Observation) -> bool:
-    """Whether two observations of a case cannot be told apart within tolerance; the first may hold sketches.
+    """Whether two observations of a case agree within tolerance; the first may hold sketches.
 
-    Where the first is known by too much that was made on the way, so must the other be.
+    Where the first exceeds a bound on intermediate tensors, so must the second.
     """
     if first.failure or second.failure:
         return first.failure is not None and second.failure is not None and _failed_alike(first.failure, second.failure)
-    forms = [(seen.structure, len(seen.outputs), set(seen.changed)) for seen in (first, second)]
-    kept = [(seen.unstable, seen.overwritten, bool(seen.backward), seen.starts) for seen in (first, second)]
+    forms = [
+        (observation.structure, len(observation.outputs), set(observation.changed)) for observation in (first, second)
+    ]
+    kept = [
+        (observation.unstable, observation.overwritten, bool(observation.backward), observation.starts)
+        for observation in (first, second)
+    ]
     if forms[0] != forms[1] or kept[0] != kept[1]:
         return False
     if excess(case, first) not in (None, excess(case, second)):
@@ -76,51 +81,59 @@ def _dtype(output: Output) -> str:
 
 
 def agree(actual: np.ndarray, expected: np.ndarray, scale: float, case: DrawnCase, rows: float = 0.0) -> bool:
-    """Whether all numbers are close or, where a share of the rows is asked for, so many rows."""
+    """Whether all numbers are close or, with `rows`, all numbers of at least that share of the rows."""
     if rows:
         return bool(right_rows(actual, expected, scale).mean() >= rows)
     return bool(close(actual, expected, scale, "row" if case.coarse else "").all())
 
 
 def merely_small(expected: Output, actual: Output) -> bool:
-    """Whether a number that has to be exactly 0 is another, though within tolerance."""
+    """Whether a number that must be exactly 0 is another number, though within tolerance."""
     return bool((np.abs(actual.numbers[expected.numbers == 0]) > VANISHING).any())
 
 
 def excess(case: DrawnCase, observation: Observation) -> Problem | None:
-    """The problem with what was made on the way: a tensor larger than the case allows, too much kept, or made; else None."""
+    """The problem with intermediate tensors: one larger than the case allows, too much kept, or too much made; else None."""
     over = (name for name, bound in case.bounds.items() if observation.made.get(name, 0) > bound)
     return next((_EXCESSES[name] for name in over), None)
 
 
 def gradient_problem(case: DrawnCase, expected: Observation, observation: Observation, scale: float) -> Problem | None:
-    """What is wrong with the gradients; None where nothing is."""
-    wanted = {name: gradient for name, gradient in expected.gradients.items() if gradient is not None}
-    actual = {name: observation.gradients.get(name) for name in wanted}
-    absent = [name for name, gradient in actual.items() if gradient is None]
-    if any(not np.abs(wanted[name]).max(initial=0) <= scale for name in absent):  # NaN counts
+    """The problem with the gradients; None where they are right."""
+    expected_gradients = {name: gradient for name, gradient in expected.gradients.items() if gradient is not None}
+    actual_gradients = {name: observation.gradients.get(name) for name in expected_gradients}
+    absent = [name for name, gradient in actual_gradients.items() if gradient is None]
+    if any(not np.abs(expected_gradients[name]).max(initial=0) <= scale for name in absent):  # NaN counts
         return Problem.NO_GRADIENT
     if extra_gradients(expected, observation, scale):
         return Problem.EXTRA_GRADIENT
     if not_frozen(expected, observation):
         return Problem.NOT_FROZEN
-    for name, gradient in actual.items():
+    for name, gradient in actual_gradients.items():
         if gradient is None:
             continue
         allowed = max(GRADIENTS * scale, case.gradient_tolerances.get(name, 0.0))
         among = "all" if case.coarse else ""
-        if gradient.shape != wanted[name].shape or not close(gradient, wanted[name], allowed, among).all():
+        if (
+            gradient.shape != expected_gradients[name].shape
+            or not close(gradient, expected_gradients[name], allowed, among).all()
+        ):
             return Problem.WRONG_GRADIENT
     return None
 
 
 def other_order(case: DrawnCase, expected: Observation, observation: Observation) -> tuple[int, ...] | None:
-    """The order in which right results came, if they came in another one than was asked for."""
-    wanted, limit = expected.outputs, tolerance(case, expected, observation)
-    if len(wanted) != len(observation.outputs) or any(one.values is None for one in (*wanted, *observation.outputs)):
+    """The order in which right results were returned, if it is another one than is asked for; else None."""
+    expected_outputs, limit = expected.outputs, tolerance(case, expected, observation)
+    if len(expected_outputs) != len(observation.outputs) or any(
+        output.values is None for output in (*expected_outputs, *observation.outputs)
+    ):
         return None
-    fits = [{place for place, one in enumerate(wanted) if is_right(one, came, limit)} for came in observation.outputs]
-    return next((order for order in _orders(fits) if order != tuple(range(len(wanted)))), None)
+    fits = [
+        {place for place, expected_output in enumerate(expected_outputs) if is_right(expected_output, actual, limit)}
+        for actual in observation.outputs
+    ]
+    return next((order for order in _choices(fits) if order != tuple(range(len(expected_outputs)))), None)
 
 
 def is_right(expected: Output, actual: Output, limit: float) -> bool:
@@ -128,8 +141,8 @@ def is_right(expected: Output, actual: Output, limit: float) -> bool:
     return expected.shape == actual.shape and bool(close(actual.numbers, expected.numbers, limit).all())
 
 
-def _orders(fits: list[set[int]]) -> list[tuple[int, ...]]:
-    """Every way to choose a member of each set, none of them twice."""
+def _choices(fits: list[set[int]]) -> list[tuple[int, ...]]:
+    """Every way to choose one member of each set, without choosing any member twice."""
     orders: list[tuple[int, ...]] = [()]
     for fitting in fits:
         orders = [(*order, place) for order in orders for place in sorted(fitting - set(order))]

@@ -10,7 +10,7 @@ from utils.checking.judging.tolerance import sketches_agree, tolerance
 from utils.checking.observing.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 
-_ENDS = {  # stages at which code was stopped
+_ENDS = {  # the problem, by the stage at which code was stopped
     "timeout": Problem.TOO_SLOW,
     "unreached": Problem.NOT_REACHED,
     "killed": Problem.PROCESS_ENDED,
@@ -18,7 +18,7 @@ _ENDS = {  # stages at which code was stopped
     CONFINED: Problem.CONFINED,
     NOT_ALLOWED: Problem.NOT_ALLOWED,
 }
-_STAGES = {  # at which an error came
+_STAGES = {  # the problem, by the stage at which an error was raised
     "missing": Problem.MISSING_OBJECT,
     "signature": Problem.WRONG_SIGNATURE,
     "weights": Problem.WRONG_PARAMETERS,
@@ -29,14 +29,18 @@ _STAGES = {  # at which an error came
 def find_problem(
     exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, manners: bool = True
 ) -> Problem | None:
-    """The first thing wrong; None if all is right.
+    """The first problem of an observation; None if all is right.
 
     Args:
-        manners: whether it counts in which type and on which device numbers come, what a call leaves behind, and, where an
-            exercise does not teach them, gradients.
+        manners: whether the type and device of numbers count, the effects that a call leaves behind and, where an exercise does
+            not teach them, gradients.
     """
     if frozen.case.elsewhere:
-        stayed = [one for one in observation.outputs if one.kind == "tensor" and one.shape and one.device != "meta"]
+        stayed = [
+            output
+            for output in observation.outputs
+            if output.kind == "tensor" and output.shape and output.device != "meta"
+        ]
         return Problem.LEFT_BEHIND if observation.failure or stayed else None
     if frozen.expected.failure:
         return _error_problem(frozen.expected.failure, observation)
@@ -63,21 +67,21 @@ def forbidden_call(exercise: FrozenExercise, observation: Observation) -> str | 
 def _form_problem(
     exercise: FrozenExercise, frozen: FrozenCase, observation: Observation, manners: bool
 ) -> Problem | None:
-    """What is wrong before any number is looked at."""
-    wanted, several = frozen.expected.outputs, observation.structure in ("tuple", "list")
+    """The problem that shows before any number is compared."""
+    expected_outputs, several = frozen.expected.outputs, observation.structure in ("tuple", "list")
     if forbidden_call(exercise, observation):
         return Problem.FORBIDDEN_CALL
     if observation.structure == "NoneType":
         return Problem.RETURNED_NONE
-    if len(observation.outputs) != len(wanted) or several != (frozen.expected.structure == "tuple"):
+    if len(observation.outputs) != len(expected_outputs) or several != (frozen.expected.structure == "tuple"):
         return Problem.WRONG_STRUCTURE
-    if any(one.kind == "NoneType" for one in observation.outputs):
+    if any(output.kind == "NoneType" for output in observation.outputs):
         return Problem.RETURNED_NONE
     if manners and observation.changed:
         return Problem.CHANGED_INPUT
-    pairs = zip(wanted, observation.outputs)
+    pairs = zip(expected_outputs, observation.outputs)
     problems = (_output_problem(frozen.case, *pair, observation, manners) for pair in pairs)
-    problem = next((one for one in problems if one), None)
+    problem = next((output_problem for output_problem in problems if output_problem), None)
     if problem or not manners:
         return problem
     if observation.unstable:
@@ -86,18 +90,18 @@ def _form_problem(
 
 
 def _number_problem(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Problem | None:
-    """What is wrong with the numbers of results that have the right form."""
+    """The problem with the numbers of results that have the right form."""
     scale = tolerance(frozen.case, frozen.expected, observation)
-    for (name, _), wanted, actual in zip(exercise.outputs, frozen.expected.outputs, observation.outputs):
+    for (name, _), expected, actual in zip(exercise.outputs, frozen.expected.outputs, observation.outputs):
         has_nan = bool(np.isnan(actual.numbers).any())
-        if wanted.values is None:
-            assert wanted.sketch is not None
-            if not sketches_agree(wanted.sketch, actual.numbers, scale):
+        if expected.values is None:
+            assert expected.sketch is not None
+            if not sketches_agree(expected.sketch, actual.numbers, scale):
                 return Problem.NOT_FINITE if has_nan else Problem.WRONG_VALUE
             continue
-        if not agree(actual.numbers, wanted.values, scale, frozen.case, frozen.case.rows):
-            return Problem.NOT_FINITE if has_nan and not np.isnan(wanted.values).any() else Problem.WRONG_VALUE
-        if name in exercise.zeros and merely_small(wanted, actual):
+        if not agree(actual.numbers, expected.values, scale, frozen.case, frozen.case.rows):
+            return Problem.NOT_FINITE if has_nan and not np.isnan(expected.values).any() else Problem.WRONG_VALUE
+        if name in exercise.zeros and merely_small(expected, actual):
             return Problem.NOT_QUITE_ZERO
     return None
 
@@ -112,22 +116,22 @@ def _gradient_problem(frozen: FrozenCase, observation: Observation) -> Problem |
     scale = tolerance(frozen.case, frozen.expected, observation)
     problem = gradient_problem(frozen.case, frozen.expected, observation, scale)
     pairs = [(frozen.expected.outputs[place], observation.outputs[place]) for place in frozen.case.gradient]
-    cut = any(wanted.carries_gradient > actual.carries_gradient for wanted, actual in pairs)
-    some = any(actual.carries_gradient for _, actual in pairs)
-    return Problem.NO_GRAPH if problem and cut and some else problem
+    cut = any(expected.carries_gradient > actual.carries_gradient for expected, actual in pairs)
+    is_connected = any(actual.carries_gradient for _, actual in pairs)
+    return Problem.NO_GRAPH if problem and cut and is_connected else problem
 
 
 def _failure_problem(failure: Failure) -> Problem:
     if failure.stage in _ENDS:
         return _ENDS[failure.stage]
-    torchs_own = "not implemented for" in failure.text  # of an operation that a type of numbers does not have
+    torchs_own = "not implemented for" in failure.text  # torch lacks an operation for a type of numbers
     if failure.type == "NotImplementedError" and failure.stage in ("call", "constructor") and not torchs_own:
         return Problem.UNFINISHED
     return _STAGES.get(failure.stage, Problem.EXCEPTION)
 
 
 def _error_problem(expected: Failure, observation: Observation) -> Problem | None:
-    """What is wrong where an error is asked for: its type counts, and that it names the numbers that matter."""
+    """The problem where an error is asked for: its type counts, and whether its text has the numbers of the expected one."""
     if observation.failure is None:
         return Problem.NO_ERROR
     problem = _failure_problem(observation.failure)
@@ -135,12 +139,14 @@ def _error_problem(expected: Failure, observation: Observation) -> Problem | Non
         return problem
     if expected.type not in (observation.failure.type, *observation.failure.bases.split()):
         return Problem.WRONG_ERROR
-    named, asked = (set(map(int, re.findall(r"\d+", one.text))) for one in (observation.failure, expected))
-    return None if asked <= named else Problem.VAGUE_ERROR
+    numbers_named, numbers_asked_for = (
+        set(map(int, re.findall(r"\d+", failure.text))) for failure in (observation.failure, expected)
+    )
+    return None if numbers_asked_for <= numbers_named else Problem.VAGUE_ERROR
 
 
 def _is_beyond_torch(case: DrawnCase, failure: Failure) -> bool:
-    """Whether a function of torch's, such as cdist, is not there for bfloat16, which is no fault of who calls it."""
+    """Whether torch lacks a function, such as cdist, for bfloat16, which is no fault of the code that calls it."""
     return case.precision == "bfloat16" and "not implemented for 'BFloat16'" in failure.text and not failure.own
 
 
@@ -159,18 +165,19 @@ def _output_problem(
 
 
 def _right_type(case: DrawnCase, expected: Output, actual: Output, observation: Observation) -> bool:
-    """Whether a result is of the type that is asked for, or of one that is as good.
+    """Whether a result has the type that is asked for, or an equally good one.
 
-    Whole numbers may be of any length, unless bytes are asked for, and so may fractions where no input is of a type that they
-    could follow; a single number of bfloat16 inputs, such as a loss, may be of float32, as mixed precision has it.
+    Integers may be of any length, unless bytes are asked for, and floats of any precision where no input is a float. A single
+    number computed from bfloat16 inputs, such as a loss, may be of float32, as in mixed precision.
     """
     on_mps = observation.device == "mps" and expected.dtype == "torch.float64"
-    asked = "torch.float32" if on_mps else expected.dtype
+    dtype_asked_for = "torch.float32" if on_mps else expected.dtype
     kinds = [
-        next((kind for kind in ("float", "int", "bool") if kind in dtype), dtype) for dtype in (asked, actual.dtype)
+        next((kind for kind in ("float", "int", "bool") if kind in dtype), dtype)
+        for dtype in (dtype_asked_for, actual.dtype)
     ]
-    if actual.dtype == asked or kinds[0] != kinds[1]:
-        return actual.dtype == asked
+    if actual.dtype == dtype_asked_for or kinds[0] != kinds[1]:
+        return actual.dtype == dtype_asked_for
     follows = any(array.dtype.kind == "f" for array in case.arrays)
-    alone = not expected.shape and (asked, actual.dtype) == ("torch.bfloat16", "torch.float32")
-    return kinds[0] == "int" and asked != "torch.uint8" or kinds[0] == "float" and (not follows or alone)
+    alone = not expected.shape and (dtype_asked_for, actual.dtype) == ("torch.bfloat16", "torch.float32")
+    return kinds[0] == "int" and dtype_asked_for != "torch.uint8" or kinds[0] == "float" and (not follows or alone)

@@ -1,4 +1,4 @@
-"""Compares an observation with what was expected and reaches a verdict; never runs a student's code, and says nothing."""
+"""Compares an observation with what was expected and reaches a verdict; it neither runs a student's code nor writes messages."""
 
 from utils.checking.judging.comparing import in_units, other_order, same
 from utils.checking.judging.finding import find_problem
@@ -9,8 +9,8 @@ from utils.checking.records import FrozenCase, FrozenExercise, Observation
 
 
 def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Verdict:
-    """The verdict on one observation: what is wrong with it, and which misconceptions would have given just this."""
-    observation = in_units(_telling(exercise, frozen, observation), frozen.units)
+    """The verdict on one observation: its first problem, and the misconceptions that would have given the same observation."""
+    observation = in_units(_telling_observation(exercise, frozen, observation), frozen.units)
     problem = find_problem(exercise, frozen, observation)
     if problem and problem.has(About.PLACE) and other_order(frozen.case, frozen.expected, observation):
         problem = Problem.WRONG_ORDER
@@ -24,8 +24,8 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     )
 
 
-def _telling(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Observation:
-    """What was seen on a GPU, if that differs from what was seen on the CPU and the latter is right; else the latter."""
+def _telling_observation(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Observation:
+    """The observation on a GPU, if it differs from the one on the CPU and the latter is right; else the one on the CPU."""
     if observation.there is None or find_problem(exercise, frozen, in_units(observation, frozen.units)):
         return observation
     return observation.there
@@ -40,14 +40,14 @@ def _matches(frozen: FrozenCase, name: str, problem: Problem | None, observation
 
 
 def _is_near(frozen: FrozenCase, observation: Observation) -> bool:
-    """Whether results that count as right are not so by much."""
+    """Whether results that count as right come near the limit of the tolerance."""
     limit = tolerance(frozen.case, frozen.expected, observation)
     pairs = zip(frozen.expected.outputs, observation.outputs)
     return not frozen.case.rows and not all(clear(frozen.case, *pair, limit) for pair in pairs)
 
 
 def _misses_the_idea(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> bool:
-    """Whether what fails is what the exercise teaches, rather than what is demanded of every code."""
+    """Whether the failure is one of what the exercise teaches, rather than of what every exercise demands."""
     if frozen.case.condition:
         return frozen.case.condition in exercise.taught
     if observation.asked_only and "gradients" not in exercise.taught:

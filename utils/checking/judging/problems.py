@@ -1,4 +1,4 @@
-"""Every kind of problem that judging finds, with what is true of it. Its sentence is in `utils.checking.messages`."""
+"""Every kind of problem that judging finds, with its traits. The sentences on problems are in `utils.checking.messages`."""
 
 from enum import Flag, auto
 
@@ -10,16 +10,17 @@ class About(Flag):
     """What a problem is about."""
 
     NUMBERS = auto()  # shape and type are right, and numbers are not
-    PLACE = auto()  # right results that came in another order look like it
+    PLACE = auto()  # right results in a wrong order cause it as well
     GRADIENTS = auto()  # results are right, and gradients are not
-    WHOLE = auto()  # it is no case's own, or is measured on some cases alone: circumstances say nothing of it
+    # it does not depend on the case, or is measured on some cases alone, so that circumstances do not explain it
+    WHOLE = auto()
     SHAPE = auto()  # there are numbers, in a wrong shape
 
 
 class Problem(Described):
-    """What is wrong with what was observed on a case. `find_problem` decides which is found first."""
+    """A kind of problem with an observation. `find_problem` decides which of several problems comes first."""
 
-    # no result came
+    # there is no result
     UNFINISHED = "unfinished", About.WHOLE
     MISSING_OBJECT = "missing_object", About.WHOLE
     WRONG_SIGNATURE = "wrong_signature", About.WHOLE
@@ -36,7 +37,7 @@ class Problem(Described):
     NO_ERROR = "no_error"
     WRONG_ERROR = "wrong_error"
     VAGUE_ERROR = "vague_error"
-    # a result came that cannot be compared
+    # there is a result, which cannot be compared
     LEFT_BEHIND = "left_behind"
     FORBIDDEN_CALL = "forbidden_call", About.WHOLE
     RETURNED_NONE = "returned_none"
@@ -54,7 +55,7 @@ class Problem(Described):
     WRONG_VALUE = "wrong_value", About.NUMBERS | About.PLACE
     NOT_QUITE_ZERO = "not_quite_zero", About.NUMBERS
     WRONG_START = "wrong_start"
-    # what was made on the way
+    # intermediate tensors
     TOO_LARGE = "too_large", About.WHOLE
     TOO_MUCH_KEPT = "too_much_kept", About.WHOLE
     TOO_MUCH = "too_much", About.WHOLE

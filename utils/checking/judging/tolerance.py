@@ -1,4 +1,4 @@
-"""How close numbers must be: by type and device, for judging and for the words about it."""
+"""Defines how close numbers must be, by their type and device, for judging and for messages."""
 
 from functools import lru_cache
 
@@ -6,20 +6,25 @@ import numpy as np
 
 from utils.checking.records import DrawnCase, Observation, Output
 
-# Whoever computes in single precision and returns the type of the inputs is right: double precision is told by its type alone.
+# Code that computes in single precision and returns the inputs' type is right: only the type of double precision is examined.
 _RELATIVE = {"torch.float64": 1e-5, "torch.float32": 1e-5, "torch.bfloat16": 2e-2, "torch.float16": 2e-3}
 _COARSE = 2e-2
-CLEARLY = 10  # times closer than it must be is what is called right beside something wrong
-GRADIENTS = 10  # times as much room as results have
-_ELSEWHERE = 1e-4  # accelerators add in another order
+CLEARLY = 10  # a result is clearly right where it is so many times closer than it must be
+GRADIENTS = 10  # the tolerance of gradients, as a multiple of that of results
+_ELSEWHERE = 1e-4  # the tolerance on accelerators, which add in another order
 
 
 def tolerance(case: DrawnCase, *observations: Observation) -> float:
     """The relative tolerance that the case, and the coarsest output's type and device, ask for."""
-    found = [_RELATIVE.get(output.dtype, 1e-5) for seen in observations for output in seen.outputs] or [1e-5]
+    tolerances = [
+        _RELATIVE.get(output.dtype, 1e-5) for observation in observations for output in observation.outputs
+    ] or [1e-5]
     coarse = _COARSE if case.coarse else 0.0
     return max(
-        *found, case.tolerance, coarse, _ELSEWHERE if any(seen.device != "cpu" for seen in observations) else 0.0
+        *tolerances,
+        case.tolerance,
+        coarse,
+        _ELSEWHERE if any(observation.device != "cpu" for observation in observations) else 0.0,
     )
 
 
@@ -29,7 +34,7 @@ def close(actual: np.ndarray, expected: np.ndarray, relative: float, among: str 
     Integers, of whatever size, are close to themselves alone: a count that is off by one is another count.
 
     Args:
-        among: "row" or "all", where the size that counts is the largest in the row (along the last axis), or of all.
+        among: "row" or "all", where closeness is relative to the largest number in the row (along the last axis), or of all.
     """
     if actual.dtype.kind in "iub" and expected.dtype.kind in "iub":
         return actual == expected
@@ -46,7 +51,7 @@ def close(actual: np.ndarray, expected: np.ndarray, relative: float, among: str 
 
 
 def clear(case: DrawnCase, expected: Output, actual: Output, limit: float) -> bool:
-    """Whether a result that counts as right is so by much: what is wrong by a little may be within tolerance, too."""
+    """Whether a right result is clearly right: a result that is wrong by a little may be within tolerance, too."""
     if case.coarse or actual.values is None or expected.values is None or actual.values.shape != expected.values.shape:
         return True
     return bool(close(actual.values, expected.values, limit / CLEARLY).all())
@@ -58,10 +63,10 @@ def right_rows(actual: np.ndarray, expected: np.ndarray, relative: float) -> np.
 
 
 def sketch(values: np.ndarray) -> np.ndarray:
-    """A few numbers that tell an array from any other of its shape: uneven sums of it, and of where it is not finite.
+    """A few numbers that distinguish an array from any other of its shape: uneven sums of its numbers and non-finite places.
 
     Returns:
-        [7]: four sums of the finite numbers, one each of the places of NaN, inf and -inf.
+        [7]: four sums of the finite numbers, and one sum each of the places of NaN, inf and -inf.
     """
     flat = np.asarray(values, dtype=np.float64).reshape(-1)
     waves = _waves(flat.size)
@@ -74,7 +79,7 @@ def sketch(values: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _waves(size: int) -> list[np.ndarray]:
-    """The uneven weights of a sketch's sums."""
+    """The uneven weights of a sketch's four sums."""
     return [np.cos(step * np.arange(size) + step) for step in (0.7, 1.3, 2.1, 2.9)]
 
 
@@ -94,5 +99,7 @@ def not_frozen(expected: Observation, seen: Observation) -> list[str]:
 def extra_gradients(expected: Observation, seen: Observation, scale: float = 0.0) -> list[str]:
     """The names of inputs and weights that a gradient reaches although none should."""
     none = [name for name, gradient in expected.gradients.items() if gradient is None]
-    found = {name: seen.gradients.get(name) for name in none}
-    return [name for name, actual in found.items() if actual is not None and not np.abs(actual).max(initial=0) <= scale]
+    gradients = {name: seen.gradients.get(name) for name in none}
+    return [
+        name for name, actual in gradients.items() if actual is not None and not np.abs(actual).max(initial=0) <= scale
+    ]

@@ -1,4 +1,4 @@
-"""What comes of judging: a verdict for each case, and a result for the exercise."""
+"""The records that judging gives: a verdict for each case, and a result for the exercise."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ from utils.checking.records import DrawnCase, FrozenCase, Observation
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What one case showed.
+    """The judgement of one case.
 
     Attributes:
         frozen: the case, with what is expected of it and what each misconception gives.
@@ -19,8 +19,8 @@ class Verdict:
         problem: what is wrong; None where the case passed.
         matches: the misconceptions that would have given just what was observed.
         near: the case passed, but not by much: what fails elsewhere may be wrong here too, within tolerance.
-        misses_idea: what failed is the idea, which has the points of its part; else it costs no more than the share for
-            robustness.
+        misses_idea: the failure is one of the exercise's idea, and costs all points of the part; else it costs no more than the
+            share for robustness.
     """
 
     frozen: FrozenCase
@@ -59,16 +59,16 @@ class Verdict:
         return self.problem is not None and self.problem.of_numbers
 
     def compared_with(self, misconception: str) -> bool:
-        """Whether the misconception was held against what was observed; of others nothing is known here."""
+        """Whether the misconception was compared with the observation; nothing is known here about others."""
         return misconception in self.frozen.mistakes
 
     def is_silent(self, misconception: str) -> bool:
-        """Whether the misconception gives what is expected here."""
+        """Whether the misconception gives the expected results on this case."""
         return self.compared_with(misconception) and self.frozen.mistakes[misconception] is None
 
     @cached_property
     def is_undefined(self) -> bool:
-        """Whether it failed, and some number of a result or of a gradient is NaN."""
+        """Whether the case failed, and some number of a result or of a gradient is NaN."""
         return not self.passed and has_nan(self.observation)
 
     @property
@@ -79,13 +79,13 @@ class Verdict:
 
 def has_nan(observation: Observation) -> bool:
     """Whether some number of a result, or of a gradient, is NaN."""
-    arrays = [*(one.values for one in observation.outputs), *observation.gradients.values()]
-    return any(one is not None and one.dtype.kind == "f" and bool(np.isnan(one).any()) for one in arrays)
+    arrays = [*(output.values for output in observation.outputs), *observation.gradients.values()]
+    return any(array is not None and array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in arrays)
 
 
 @dataclass(frozen=True)
 class Result:
-    """What all cases of an exercise together showed.
+    """The judgement of an exercise from all its cases.
 
     Attributes:
         relation: names of the facts that were found by comparing numbers, where no misconception explains them.

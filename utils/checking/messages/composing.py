@@ -12,7 +12,8 @@ from utils.checking.messages.describing import describe
 from utils.checking.messages.message import Message, indented
 from utils.checking.records import FrozenExercise
 
-IF_NAN = "{NaN}"  # in a declared sentence: what follows is told only if a result, or a gradient, of the answer is NaN
+# the rest of a declared sentence behind it is shown only if a result or a gradient of the answer is NaN
+IF_NAN = "{NaN}"
 
 
 def success(exercise: FrozenExercise, verdicts: Sequence[Verdict]) -> str:
@@ -29,21 +30,21 @@ def failure(exercise: FrozenExercise, explanation: Explanation, points: dict[str
 
     Args:
         points: those earned, by part.
-        unwritten: something else is not written yet.
+        unwritten: whether another part is not written yet.
     """
-    shown, message = explanation.shown, _explained(exercise, explanation)
+    shown, message = explanation.shown, _explained_message(exercise, explanation)
     reread = f'reread lesson {exercise.unit[:2]}, "{exercise.sections[shown.part]}"'
     lines = [f"✗ {exercise.name} · {shown.property}", *message.lines]
     lines += indented(f"{message.detail} · {reread}" if message.detail else reread)
     if unwritten and shown.problem is not Problem.UNFINISHED:
         lines += indented("Another part is not written yet: it still raises NotImplementedError.")
     if any(points.values()):
-        lines += indented(_account(exercise, points))
+        lines += indented(_points_earned(exercise, points))
     return "\n".join(lines)
 
 
-def _account(exercise: FrozenExercise, points: dict[str, float]) -> str:
-    """Which points are earned although something failed, and for what."""
+def _points_earned(exercise: FrozenExercise, points: dict[str, float]) -> str:
+    """A sentence on the points that are earned although something failed, and what for."""
     share = "the share for robustness is not"
     earned = f"{sum(points.values()):g} of {sum(exercise.points.values()):g} points"
     if len(points) == 1:
@@ -54,21 +55,23 @@ def _account(exercise: FrozenExercise, points: dict[str, float]) -> str:
     return f"{earned}, for: {', '.join(parts)}"
 
 
-def _explained(exercise: FrozenExercise, explanation: Explanation) -> Message:
-    """What is said of the case that is shown, with what is behind it where something was found."""
+def _explained_message(exercise: FrozenExercise, explanation: Explanation) -> Message:
+    """The message on the shown case, with the explanation where there is one."""
     described = describe(exercise, explanation.shown)
     if explanation.misconception:
-        return Message(_declared(exercise, explanation), detail=described.detail)
+        return Message(_misconception_sentence(exercise, explanation), detail=described.detail)
     if explanation.called_by:
-        return Message(_called(exercise, explanation.called_by), detail=described.detail)
-    findings = [_found(one.fact.sentence, one.case, one.on_most) for one in explanation.findings]
+        return Message(_argument_order_sentence(exercise, explanation.called_by), detail=described.detail)
+    findings = [
+        _finding_sentence(finding.fact.sentence, finding.case, finding.on_most) for finding in explanation.findings
+    ]
     own = [described.sentence] if explanation.beside or not findings else []
-    sentence = " ".join(filter(None, [_boundary(explanation), *own, *findings]))
+    sentence = " ".join(filter(None, [_boundary_sentence(explanation), *own, *findings]))
     return replace(described, sentence=sentence)
 
 
-def _declared(exercise: FrozenExercise, explanation: Explanation) -> str:
-    """A misconception's sentence with where it holds, if not everywhere, and without what it claims of NaN where none came."""
+def _misconception_sentence(exercise: FrozenExercise, explanation: Explanation) -> str:
+    """A misconception's sentence, with the circumstance if it needs one, and without its part about NaN where none occurred."""
     assert explanation.misconception is not None
     sentence = exercise.misconceptions[explanation.misconception]
     always, _, consequence = sentence.partition(f" {IF_NAN} ")
@@ -76,8 +79,8 @@ def _declared(exercise: FrozenExercise, explanation: Explanation) -> str:
     return " ".join(filter(None, (place, always, consequence if explanation.is_undefined else "")))
 
 
-def _called(exercise: FrozenExercise, by: str) -> str:
-    """The sentence where results are right but for arguments that come by "position", or by "name"."""
+def _argument_order_sentence(exercise: FrozenExercise, by: str) -> str:
+    """The sentence for results that are right unless arguments come by "position", or by "name"."""
     order = f"{exercise.name}({', '.join(exercise.parameters)})"
     if exercise.is_module:
         inner = ", ".join(("self", *exercise.constructor))
@@ -89,15 +92,15 @@ def _called(exercise: FrozenExercise, by: str) -> str:
     )
 
 
-def _found(sentence: str, case: str, on_most: bool) -> str:
-    """A fact's sentence, with the cases of which it holds where these are not all."""
+def _finding_sentence(sentence: str, case: str, on_most: bool) -> str:
+    """A fact's sentence, with the cases on which it holds where these are not all."""
     if case:
         return f"In the case “{case}”: {sentence}"
     return f"On most of the inputs on which it fails: {sentence}" if on_most else sentence
 
 
-def _boundary(explanation: Explanation) -> str:
-    """Where code fails, in words; empty where that tells nothing."""
+def _boundary_sentence(explanation: Explanation) -> str:
+    """A sentence on where alone code fails; empty where it fails in general."""
     boundary, problem = explanation.boundary, explanation.shown.problem
     if boundary.circumstance:
         return _exactly_where(boundary.circumstance)

@@ -1,8 +1,8 @@
-"""What is told where ordinary inputs give the right result, and a condition alone does not."""
+"""The sentences for code that is right on ordinary inputs and fails under a condition alone."""
 
 from utils.checking.conditions import ConditionName as Name
 
-RIGHT, NEAR_ENOUGH = "the right result", "a result that is near enough"  # of what passes
+RIGHT, NEAR_ENOUGH = "the right result", "a result that is near enough"  # the words for results of cases that pass
 
 UNDER: dict[str, str] = {
     Name.FLOAT64: (
@@ -51,7 +51,7 @@ UNDER: dict[str, str] = {
     ),
 }
 
-# the same, where the result is right under the condition too, and the gradient is not
+# the sentences for code whose result is right under the condition too, and whose gradient is not
 UNDER_GRADIENT: dict[str, str] = {
     Name.ZERO: "With ordinary numbers gradients are right as well; with zeros they are not.",
     Name.SATURATION: (
@@ -62,7 +62,7 @@ UNDER_GRADIENT: dict[str, str] = {
 
 
 def under(condition: str, of_gradients: bool = False, near_enough: bool = False) -> str:
-    """Where code fails under a condition alone; empty where nothing is told of that condition.
+    """The sentence on code that fails under a condition alone; empty where there is none for the condition.
 
     Args:
         of_gradients: results are right, and gradients are not.

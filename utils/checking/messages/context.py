@@ -1,4 +1,4 @@
-"""What a sentence about a problem can speak of: the exercise, the case, what was expected and what came."""
+"""What a sentence about a problem may speak of: the exercise, the case, the expected observation and the actual one."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from utils.checking.records import DrawnCase, Failure, FrozenExercise, Observati
 
 
 class Context:
-    """One case of an exercise as it was judged."""
+    """One judged case of an exercise, with the texts that sentences about it need."""
 
     def __init__(self, exercise: FrozenExercise, verdict: Verdict):
         self.exercise = exercise
@@ -19,7 +19,7 @@ class Context:
 
     @property
     def failure(self) -> Failure:
-        """Why no output came, for sentences about that."""
+        """The failure of an observation without output, for sentences about it."""
         assert self.observation.failure is not None
         return self.observation.failure
 
@@ -31,14 +31,14 @@ class Context:
     def shape(self, shape: tuple, output: str, expected: tuple) -> str:
         """A shape of an output in symbols, and in numbers where the case may be shown.
 
-        An output whose declaration has a size of its own, such as the length of what is decoded, is spoken of in the
-        symbols of its declaration alone; another's sizes would fit by accident.
+        Where an output's declaration has a size that no input has, such as the length of a decoded sequence, only the symbols of
+        this declaration are used: another axis' size would fit by accident.
         """
         own = dict(self.exercise.outputs)[output].split()
         sizes = self.case.sizes
         if len(own) == len(expected) and not all(symbol in sizes for symbol in own):
             sizes = dict(zip(own, expected))
-        # where sizes coincide, its own count
+        # where sizes coincide, the output's own symbols come first
         sizes = {symbol: sizes[symbol] for symbol in (*own, *sizes) if symbol in sizes}
         text = symbolic(shape, sizes, tuple(own))
         return f"{text} = {list(shape)}" if self.may_show_numbers and text != str(list(shape)) else text

@@ -1,4 +1,4 @@
-"""Chooses the writer of the sentence about a problem on one case, and calls it."""
+"""Writes the message on a case that failed, with the function for the case's problem."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,11 +14,12 @@ from utils.checking.messages.wrong_numbers import WRONG_NUMBERS
 from utils.checking.records import FrozenExercise
 
 WRITERS: dict[Problem, Callable[[Context], Message]] = {**NO_RESULT, **WRONG_FORMS, **WRONG_NUMBERS, **GRADIENTS}
-_BY_SKETCH = (Problem.WRONG_VALUE, Problem.NOT_FINITE)  # which a sketch shows as well, and nothing more
+# the problems that a comparison with a sketch shows, without details
+_BY_SKETCH = (Problem.WRONG_VALUE, Problem.NOT_FINITE)
 
 
 def describe(exercise: FrozenExercise, verdict: Verdict) -> Message:
-    """What is said of a case that failed; the numbers are left out where it may not be shown."""
+    """The message on a case that failed; numbers are left out where the case may not be shown."""
     assert verdict.problem is not None
     if verdict.problem in _BY_SKETCH and verdict.frozen.is_sketched:
         return Message("The shape is right, the numbers are not.", formula=exercise.formula)

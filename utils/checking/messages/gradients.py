@@ -29,8 +29,8 @@ def _backward_failed(c: Context) -> Message:
 
 
 def _no_gradient(c: Context) -> Message:
-    asked = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
-    names = _some([name for name in asked if c.observation.gradients.get(name) is None])
+    expected_gradients = [name for name, gradient in c.expected.gradients.items() if gradient is not None]
+    names = _listing([name for name in expected_gradients if c.observation.gradients.get(name) is None])
     source = " and ".join(c.exercise.outputs[place][0] for place in c.case.gradient)
     mode = " (The module is in eval mode here.)" if c.exercise.is_module and not c.case.training else ""
     return Message(
@@ -42,12 +42,12 @@ def _no_gradient(c: Context) -> Message:
 
 
 def _wrong_gradient(c: Context) -> Message:
-    asked = {name: gradient for name, gradient in c.expected.gradients.items() if gradient is not None}
-    pairs = [(name, gradient, c.observation.gradients.get(name)) for name, gradient in asked.items()]
-    came = [(name, gradient, actual) for name, gradient, actual in pairs if actual is not None]
-    if any(np.isnan(actual).any() for _, _, actual in came):
+    expected_gradients = {name: gradient for name, gradient in c.expected.gradients.items() if gradient is not None}
+    pairs = [(name, gradient, c.observation.gradients.get(name)) for name, gradient in expected_gradients.items()]
+    arrived = [(name, gradient, actual) for name, gradient, actual in pairs if actual is not None]
+    if any(np.isnan(actual).any() for _, _, actual in arrived):
         return Message("The numbers are right, but a gradient is NaN: a root of 0, 0/0, log of 0 or inf·0 on the way.")
-    wrong = [(name, gradient, actual) for name, gradient, actual in came if not _close(actual, gradient).all()]
+    wrong = [(name, gradient, actual) for name, gradient, actual in arrived if not _close(actual, gradient).all()]
     names = ", ".join(name for name, _, _ in wrong)
     if wrong and all((_close(actual, gradient) | (gradient == 0)).all() for _, gradient, actual in wrong):
         return Message(
@@ -71,17 +71,17 @@ def _extra_gradient(c: Context) -> Message:
     cause = "targets, and what is decided or counted, are constants here: .detach() or torch.no_grad()."
     if not any(name in c.case.inputs for name in reached):
         cause = "what is frozen is not to learn: requires_grad_(False) on these parameters."
-    return Message(f"The numbers are right, but a gradient reaches {_some(reached)}, and none should: {cause}")
+    return Message(f"The numbers are right, but a gradient reaches {_listing(reached)}, and none should: {cause}")
 
 
-def _some(names: Sequence[str]) -> str:
+def _listing(names: Sequence[str]) -> str:
     return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
 
 
 def _not_frozen(c: Context) -> Message:
-    some = _some(not_frozen(c.expected, c.observation))
+    names = _listing(not_frozen(c.expected, c.observation))
     return Message(
-        f"The numbers are right, and no gradient reaches {some} from them. But requires_grad is still True there, so these"
+        f"The numbers are right, and no gradient reaches {names} from them. But requires_grad is still True there, so these"
         " parameters are not frozen: requires_grad_(False) freezes them."
     )
 

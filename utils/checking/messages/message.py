@@ -1,4 +1,4 @@
-"""What is said of one failure: a sentence, and beside it code, advice, a formula and numbers, each in a field of its own."""
+"""The message on one failure: a sentence, and code, advice, a formula and numbers, each in a field of its own."""
 
 from dataclasses import dataclass
 from textwrap import wrap
@@ -9,14 +9,14 @@ CODE = "in your line  "  # what stands before a student's own line
 
 @dataclass(frozen=True)
 class Message:
-    """What is said of one failure.
+    """The message on one failure.
 
     Attributes:
         sentence: what is wrong.
-        code: the student's own line that led to it; empty where there is none.
+        code: the student's own line that led to the failure; empty where there is none.
         advice: what an error like this usually comes from.
-        formula: what is asked for.
-        detail: the numbers that show it; empty for a case that the student may not see.
+        formula: the exercise's formula.
+        detail: the numbers that show the failure; empty for a case that the student may not see.
     """
 
     sentence: str
@@ -27,7 +27,7 @@ class Message:
 
     @property
     def lines(self) -> list[str]:
-        """All but the numbers, wrapped and indented; a line of code stays whole."""
+        """All fields but the numbers, wrapped and indented; a line of code stays whole."""
         line, _, rest = self.code.partition("\n")
         code = [f"  {CODE}{line}", *indented(rest)] if line else []
         return [*indented(self.sentence), *code, *indented(self.advice), *indented(self.formula)]

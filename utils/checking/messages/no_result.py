@@ -9,7 +9,7 @@ from utils.checking.messages.message import Message
 from utils.checking.messages.parameters import wrong_parameters
 from utils.checking.records import Helper
 
-_MISSING = re.compile(  # what Python says where a name is not there
+_MISSING = re.compile(  # Python's words for a missing name
     r"name '(\w+)' is not defined|No module named '([\w.]+)'.*|cannot import name '(\w+)' from .*"
     r"|(?:module|type object|partially initialized module)? ?'([\w.]+)'(?: object)? has no attribute '(\w+)'"
     r"|cannot access (?:local|free) variable '(\w+)' where it is not associated with a value.*"
@@ -27,7 +27,7 @@ def _exception(c: Context) -> Message:
     failure = c.failure
     if failure.helper:
         return _refused_by_a_helper(c)
-    error = f"{failure.type}{_text(c)}"
+    error = f"{failure.type}{_shown_error_text(c)}"
     sentence = f"Your code raised {error}"
     if failure.own:
         sentence = f"A raise or an assert of your own refuses an input that must be accepted: {error}"
@@ -35,12 +35,12 @@ def _exception(c: Context) -> Message:
         sentence,
         code=failure.line,
         advice=advice(failure, c.case.sizes, c.exercise.constructor),
-        detail=_expects(c),
+        detail=_expected_shapes(c),
     )
 
 
 def _refused_by_a_helper(c: Context) -> Message:
-    """What is said where a network, or a function, that the case gave to the code refuses what it is called with."""
+    """The message where a network or a function among the inputs refuses the arguments that the code calls it with."""
     failure = c.failure
     text = failure.text.splitlines()[0] if failure.text else failure.type
     givers = [name for name, value in c.case.inputs.items() if isinstance(value, Helper)] or ["what was passed in"]
@@ -50,17 +50,17 @@ def _refused_by_a_helper(c: Context) -> Message:
     return Message(f"`{giver}`, as your code calls it, refuses: {text.rstrip('.')}{end}", code=failure.line)
 
 
-def _text(c: Context) -> str:
-    """ ": " and the first line of an error's text, where it may be shown: a name that is missing tells nothing of numbers."""
+def _shown_error_text(c: Context) -> str:
+    """ ": " and the first line of an error's text, where it may be shown: a missing name reveals no numbers."""
     failure = c.failure
     first = next(iter(failure.text.splitlines()), "")
-    named = None if failure.own else _MISSING.fullmatch(first)
-    words = [word for word in (named.groups() if named else ()) if word]
-    plain = named and all(re.search(rf"\b{re.escape(word)}\b", failure.line) for word in words)
+    missing_name = None if failure.own else _MISSING.fullmatch(first)
+    words = [word for word in (missing_name.groups() if missing_name else ()) if word]
+    plain = missing_name and all(re.search(rf"\b{re.escape(word)}\b", failure.line) for word in words)
     return f": {first}" if first and (c.may_show_numbers or plain) else ""
 
 
-def _expects(c: Context) -> str:
+def _expected_shapes(c: Context) -> str:
     outputs = zip(dict(c.exercise.outputs), c.expected.outputs)
     shapes = ", ".join(f"{name} {c.shape(output.shape, name, output.shape)}" for name, output in outputs)
     return f"expected {shapes}"
@@ -75,18 +75,18 @@ def _wrong_signature(c: Context) -> Message:
         return Message(f"`{name}` must be a class that extends nn.Module: class {name}(nn.Module).")
     if failure.type == "no_forward":
         return Message(f"`{name}` has no method forward: is it spelt right, and indented as far as __init__?")
-    asked = f"{name}({parameters})"
+    signature = f"{name}({parameters})"
     if exercise.is_module:
-        asked = f"__init__(self, {', '.join(exercise.constructor)}) and forward(self, {parameters})"
-    left_out = [one for one in exercise.parameters if one not in c.case.inputs]
+        signature = f"__init__(self, {', '.join(exercise.constructor)}) and forward(self, {parameters})"
+    left_out = [parameter for parameter in exercise.parameters if parameter not in c.case.inputs]
     if left_out and failure.text == parameters:
         return Message(
             f"It is called without {', '.join(left_out)} here: give it the default that the exercise's signature shows."
         )
     if failure.type in ("name", "position"):
         how = "under these names" if failure.type == "name" else "in this order, without their names"
-        return Message(f"It must take its arguments {how} too: {asked}. Yours takes ({failure.text}).")
-    return Message(f"It does not take the parameters that are asked for, {asked}. Yours takes ({failure.text}).")
+        return Message(f"It must take its arguments {how} too: {signature}. Yours takes ({failure.text}).")
+    return Message(f"It does not take the parameters that are asked for, {signature}. Yours takes ({failure.text}).")
 
 
 def _missing_object(c: Context) -> Message:
@@ -139,13 +139,13 @@ def _confined(c: Context) -> Message:
     return Message(
         "The sandbox in which grading runs your code refused a library what it needs. That is no fault of yours: nothing is"
         " decided, and your instructor is told to mark this exercise by hand. What came was"
-        f" {c.failure.type}{_text(c)}",
+        f" {c.failure.type}{_shown_error_text(c)}",
         code=c.failure.line,
     )
 
 
 def newer_python(written: str, here: str) -> str:
-    """What a student reads whose answer is written for a Python that grading does not have."""
+    """What a student reads whose answer needs a newer Python than grading has."""
     return (
         f"The notebook was written with Python {written}, grading runs Python {here}, and this exercise uses what only the"
         " newer one has. That is no fault of yours: nothing is decided, and your instructor is told to mark this exercise by"
@@ -156,7 +156,7 @@ def newer_python(written: str, here: str) -> str:
 def _not_allowed(c: Context) -> Message:
     return Message(
         "Your code asks for what grading does not allow: files outside its own folder, a network, another process."
-        f" What came was {c.failure.type}{_text(c)}",
+        f" What came was {c.failure.type}{_shown_error_text(c)}",
         code=c.failure.line,
     )
 
@@ -168,10 +168,10 @@ def _error_asked_for(c: Context) -> str:
 
 
 def _no_error(c: Context) -> Message:
-    asked = _error_asked_for(c)
-    returned = c.observation.structure == asked
-    came = "it was returned: write raise, not return" if returned else "a result came instead"
-    return Message(f"A {asked} should be raised here, and {came}.", formula=c.exercise.formula)
+    error_type = _error_asked_for(c)
+    returned = c.observation.structure == error_type
+    outcome = "it was returned: write raise, not return" if returned else "a result came instead"
+    return Message(f"A {error_type} should be raised here, and {outcome}.", formula=c.exercise.formula)
 
 
 def _wrong_error(c: Context) -> Message:

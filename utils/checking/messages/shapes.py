@@ -1,36 +1,37 @@
-"""What a shape is called in a lesson's symbols, and what one that nothing else is known of looks like."""
+"""Words for shapes: in a lesson's symbols, and for a wrong shape about which there is no fact."""
 
 
 def symbolic(shape: tuple, sizes: dict, declared: tuple = ()) -> str:
     """A shape in the lesson's symbols where its sizes are known: (2, 5, 2) -> "[B, N_Q, 2]".
 
-    Each symbol once, or as often as it stands in the `declared` axes; of two of one size the earlier in `sizes` comes first.
+    Each symbol is used once, or as often as it is in the `declared` axes; of two symbols of one size, the earlier in `sizes`
+    comes first.
     """
-    left = {symbol: max(1, declared.count(symbol)) for symbol in sizes}
-    last = _last(shape, sizes, declared)
+    uses_left = {symbol: max(1, declared.count(symbol)) for symbol in sizes}
+    last = _final_axes(shape, sizes, declared)
     for symbol in last:
-        left[symbol] -= 1
-    written = []
+        uses_left[symbol] -= 1
+    symbols = []
     for size in shape[: len(shape) - len(last)]:
-        fitting = next((symbol for symbol in sizes if sizes[symbol] == size and left[symbol] > 0), None)
-        written.append(fitting or str(size))
+        fitting = next((symbol for symbol in sizes if sizes[symbol] == size and uses_left[symbol] > 0), None)
+        symbols.append(fitting or str(size))
         if fitting:
-            left[fitting] -= 1
-    return "[" + ", ".join([*written, *last]) + "]"
+            uses_left[fitting] -= 1
+    return "[" + ", ".join([*symbols, *last]) + "]"
 
 
-def _last(shape: tuple, sizes: dict, declared: tuple) -> list[str]:
-    """The declared axes that a shape ends with, as far as their sizes are those, of a shape with as many axes or more."""
-    found: list[str] = []
+def _final_axes(shape: tuple, sizes: dict, declared: tuple) -> list[str]:
+    """The last declared axes whose sizes a shape ends with; none where the shape has fewer axes than are declared."""
+    axes: list[str] = []
     for size, axis in zip(reversed(shape), reversed(declared)):
         if len(shape) < len(declared) or sizes.get(axis) != size:
             break
-        found.insert(0, axis)
-    return found
+        axes.insert(0, axis)
+    return axes
 
 
 def looks_like(wanted: tuple, got: tuple, axes: list | tuple = ()) -> str:
-    """The end of a sentence that begins with an output's name, for a wrong shape that no fact tells more of."""
+    """The end of a sentence that begins with an output's name, for a wrong shape about which there is no fact."""
     if len(got) == len(wanted) - 1:
         return "has one axis too few: summed over, or lost to an index?"
     if len(got) == len(wanted) + 1:

@@ -1,4 +1,4 @@
-"""Where two outputs differ, in numbers; what they have in common is for `utils.checking.explaining` to find."""
+"""Texts on where two outputs differ, with their numbers; `utils.checking.explaining` finds what differences have in common."""
 
 import numpy as np
 
@@ -7,20 +7,20 @@ from utils.checking.records import Output
 
 
 def numbers(name: str, expected: Output, actual: Output) -> str:
-    """Where two outputs of one shape differ most: the number expected there, and the actual one."""
+    """A text on where two outputs of one shape differ most: the number expected there, and the actual one."""
     worst = _distances(expected.numbers, actual.numbers).argmax()
     index = np.unravel_index(worst, expected.shape) if expected.shape else ()
     place = f"{name}[{', '.join(str(int(i)) for i in index)}]" if index else name
-    wanted, yours = expected.numbers[index], actual.numbers[index]
+    asked_for, yours = expected.numbers[index], actual.numbers[index]
     if expected.dtype == "torch.bool":
-        return f"expected {place} = {bool(wanted)}, yours is {bool(yours)}"
+        return f"expected {place} = {bool(asked_for)}, yours is {bool(yours)}"
     if expected.dtype == "torch.uint8":  # a byte may hold two numbers
-        halves = [f"{byte} (halves {byte // 16} and {byte % 16})" for byte in map(int, (wanted, yours))]
+        halves = [f"{byte} (halves {byte // 16} and {byte % 16})" for byte in map(int, (asked_for, yours))]
         return f"expected {place} = {halves[0]}, yours is {halves[1]}"
     if expected.numbers.dtype.kind in "iu":
-        return f"expected {place} = {wanted}, yours is {yours}"
-    digits = next((digits for digits in (4, 6, 8) if f"{wanted:.{digits}g}" != f"{yours:.{digits}g}"), 10)
-    return f"expected {place} = {wanted:.{digits}g}, yours is {yours:.{digits}g}"
+        return f"expected {place} = {asked_for}, yours is {yours}"
+    digits = next((digits for digits in (4, 6, 8) if f"{asked_for:.{digits}g}" != f"{yours:.{digits}g}"), 10)
+    return f"expected {place} = {asked_for:.{digits}g}, yours is {yours:.{digits}g}"
 
 
 def _distances(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
@@ -30,10 +30,10 @@ def _distances(expected: np.ndarray, actual: np.ndarray) -> np.ndarray:
 
 
 def rows(name: str, expected: Output, actual: Output, limit: float, share: float) -> tuple[str, str]:
-    """For results of which a share of the rows must be right: how many are, and where rows go wrong first.
+    """Texts on results of which a share of the rows must be right.
 
     Returns:
-        a sentence, and the numbers of a row that went wrong.
+        A sentence on how many rows are right, and where wrong rows go wrong first; and the numbers of a wrong row.
     """
     right = right_rows(actual.numbers, expected.numbers, limit)
     wrong = np.flatnonzero(~right)

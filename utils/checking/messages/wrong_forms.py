@@ -41,48 +41,56 @@ def _returned_none(c: Context) -> Message:
 
 
 def _wrong_structure(c: Context) -> Message:
-    count, came = len(c.expected.outputs), len(c.observation.outputs)
-    asked = f"{c.returns}, {count} tensors" if count > 1 else f"one tensor, {c.returns}"
+    expected_count, actual_count = len(c.expected.outputs), len(c.observation.outputs)
+    what_is_asked_for = f"{c.returns}, {expected_count} tensors" if expected_count > 1 else f"one tensor, {c.returns}"
     structure = c.observation.structure
-    if structure == "tuple" and came == 1:
-        return Message(f"It should return {asked}; it returns a tuple of one: is there a comma after return?")
+    if structure == "tuple" and actual_count == 1:
+        return Message(
+            f"It should return {what_is_asked_for}; it returns a tuple of one: is there a comma after return?"
+        )
     if structure not in ("tuple", "list", "tensor"):
-        return Message(f"It should return {asked}; it returns a {structure}.")
+        return Message(f"It should return {what_is_asked_for}; it returns a {structure}.")
     if structure == "list":
-        return Message(f"It should return {asked}; it returns a list of {_listing(c.observation.outputs)}")
-    values = "one tensor" if came == 1 else f"{came} values"
-    return Message(f"It should return {asked}; it returns {values}.{_of_several(c, count, came)}")
+        return Message(
+            f"It should return {what_is_asked_for}; it returns a list of {_list_length(c.observation.outputs)}"
+        )
+    values = "one tensor" if actual_count == 1 else f"{actual_count} values"
+    return Message(
+        f"It should return {what_is_asked_for}; it returns {values}.{_one_of_several(c, expected_count, actual_count)}"
+    )
 
 
-def _listing(outputs: tuple[Output, ...]) -> str:
-    """The end of a sentence on a list: how many it holds, and what makes a tensor of them."""
+def _list_length(outputs: tuple[Output, ...]) -> str:
+    """The end of a sentence on a returned list: how many values it holds, and which function makes a tensor of them."""
     many = f"{MAX_OUTPUTS} or more" if len(outputs) == MAX_OUTPUTS else len(outputs)
-    if any(one.kind == "tensor" for one in outputs):
+    if any(output.kind == "tensor" for output in outputs):
         return f"{many}. torch.stack makes one tensor of a list."
     return f"{many}. torch.tensor makes a tensor of numbers, or of lists of them that are all of one length."
 
 
-def _of_several(c: Context, count: int, came: int) -> str:
-    """What is to be done with several values where one was asked for, as far as it can be seen."""
-    if not came or count != 1:
+def _one_of_several(c: Context, expected_count: int, actual_count: int) -> str:
+    """Advice on several values where one is expected; empty where there is none to give."""
+    if not actual_count or expected_count != 1:
         return ""
-    first, asked = c.observation.outputs[0], c.expected.outputs[0]
+    first_output, expected_output = c.observation.outputs[0], c.expected.outputs[0]
     limit = tolerance(c.case, c.expected, c.observation)
-    known = first.values is not None and asked.values is not None
-    if came > 1 and known and is_right(asked, first, limit):
+    comparable = first_output.values is not None and expected_output.values is not None
+    if actual_count > 1 and comparable and is_right(expected_output, first_output, limit):
         return f" The first of them is {c.exercise.outputs[0][0]}, and right: return it alone."
-    if came > 2 and {math.prod(one.shape) * came for one in c.observation.outputs} == {math.prod(asked.shape)}:
+    if actual_count > 2 and {math.prod(output.shape) * actual_count for output in c.observation.outputs} == {
+        math.prod(expected_output.shape)
+    }:
         return " Pieces of equal shape become one tensor with torch.stack(…, dim=…), along a new axis, or torch.cat."
-    return " If max(dim=…) is what gave two: take .values or .indices of it." if came == 2 else ""
+    return " If max(dim=…) is what gave two: take .values or .indices of it." if actual_count == 2 else ""
 
 
 def _wrong_order(c: Context) -> Message:
     names = [name for name, _ in c.exercise.outputs]
     order = other_order(c.case, c.expected, c.observation)
     assert order is not None
-    came = ", ".join(names[place] for place in order)
+    actual_order = ", ".join(names[place] for place in order)
     return Message(
-        f"The results are right, their order is not: it should return {', '.join(names)}, and returns {came}."
+        f"The results are right, their order is not: it should return {', '.join(names)}, and returns {actual_order}."
     )
 
 
@@ -123,7 +131,7 @@ def _not_a_tensor(c: Context) -> Message:
         shape = c.shape(expected.shape, name, expected.shape)
         return Message(f"{name} is a single {actual.kind}; it should be a tensor, {shape}.")
     kind = {"ndarray": "NumPy array"}.get(actual.kind, actual.kind)
-    learning = any(one.case.gradient for one in c.exercise.cases)
+    learning = any(case.case.gradient for case in c.exercise.cases)
     reason = " loses its gradient" if learning else " is no tensor for the next step"
     return Message(
         f"{name} is a {kind}, not an ordinary tensor. Stay in torch: what leaves it (NumPy, lists, .item()){reason}."
@@ -131,8 +139,10 @@ def _not_a_tensor(c: Context) -> Message:
 
 
 def _wrong_shape(c: Context) -> Message:
-    asked, came = ([one.shape for one in outputs] for outputs in (c.expected.outputs, c.observation.outputs))
-    if len(set(asked)) > 1 and sorted(asked) == sorted(came):
+    expected_shapes, actual_shapes = (
+        [output.shape for output in outputs] for outputs in (c.expected.outputs, c.observation.outputs)
+    )
+    if len(set(expected_shapes)) > 1 and sorted(expected_shapes) == sorted(actual_shapes):
         names = ", ".join(name for name, _ in c.exercise.outputs)
         return Message(
             f"The shapes of the results are those asked for, in another order: it should return {names}, in this order."
@@ -156,16 +166,16 @@ def _wrong_dtype(c: Context) -> Message:
     )
     if not expected.dtype.startswith(("torch.float", "torch.bfloat")):
         return Message(f"{name} is {actual.dtype}; {integers(expected.dtype, actual.dtype)}")
-    given = {c.case.precision or array.dtype.name for array in c.case.arrays if array.dtype.kind == "f"}
-    if expected.dtype.removeprefix("torch.") not in given:
+    input_types = {c.case.precision or array.dtype.name for array in c.case.arrays if array.dtype.kind == "f"}
+    if expected.dtype.removeprefix("torch.") not in input_types:
         return Message(
             f"{name} is {actual.dtype}; it should be {expected.dtype}, torch's usual type for numbers with a fraction."
         )
-    arrays = any(isinstance(one, np.ndarray) and one.dtype.kind == "f" for one in c.case.inputs.values())
-    helper = next((given for given, one in c.case.inputs.items() if isinstance(one, Helper)), "")
+    arrays = any(isinstance(value, np.ndarray) and value.dtype.kind == "f" for value in c.case.inputs.values())
+    helper = next((name for name, value in c.case.inputs.items() if isinstance(value, Helper)), "")
     source = "the inputs are" if arrays or not helper else f"`{helper}` computes in"
-    kept = f"{source} {expected.dtype}, and the result keeps that type"
-    return Message(f"{name} is {actual.dtype}; {kept}. Look for {origin(actual.dtype)}.")
+    type_rule = f"{source} {expected.dtype}, and the result keeps that type"
+    return Message(f"{name} is {actual.dtype}; {type_rule}. Look for {origin(actual.dtype)}.")
 
 
 def _wrong_device(c: Context) -> Message:
@@ -178,8 +188,8 @@ def _wrong_device(c: Context) -> Message:
 
 
 def _left_behind(c: Context) -> Message:
-    given = next((name for name, one in c.case.inputs.items() if isinstance(one, np.ndarray)), "")
-    device = f", or with device={given}.device" if given else ""
+    tensor_name = next((name for name, value in c.case.inputs.items() if isinstance(value, np.ndarray)), "")
+    device = f", or with device={tensor_name}.device" if tensor_name else ""
     line = c.observation.failure.line if c.observation.failure else ""
     return Message(
         "With inputs on a GPU, a tensor would stay behind on the CPU: is it made there, without device= or with"

@@ -37,9 +37,9 @@ def _not_finite(c: Context) -> Message:
 
 
 def _cause_of_nan(c: Context) -> str:
-    for given, value in reversed(c.case.inputs.items()):
+    for argument, value in reversed(c.case.inputs.items()):
         if isinstance(value, np.ndarray) and np.isneginf(value).any():
-            return f"{given} holds −inf: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
+            return f"{argument} holds −inf: exp(−inf) is 0, but −inf − (−inf), 0·inf and inf/inf are NaN"
     causes = ["exp of a large number overflows"]
     if takes_exponentials(c.exercise):
         causes += ["a sum of underflowed numbers is 0"]
@@ -61,7 +61,11 @@ def _wrong_value(c: Context) -> Message:
         sentence, detail = rows(name, expected, actual, limit, c.case.rows)
         return Message(sentence, detail=detail)
     what = "truth values" if expected.dtype == "torch.bool" else "numbers"
-    sure = all(clear(c.case, right, came, limit) for given, right, came in c.pairs() if given in weights)
+    sure = all(
+        clear(c.case, expected_output, actual_output, limit)
+        for result, expected_output, actual_output in c.pairs()
+        if result in weights
+    )
     beside = _beside(name, [pair[0] for pair in wrong], weights, sure)
     return Message(
         " ".join([f"The shape of {name} is right, its {what} are not.", *beside]),
@@ -76,7 +80,7 @@ def _beside(name: str, wrong: Sequence[str], weights: Sequence[str], sure: bool)
     Args:
         sure: weights that count as right are so by much.
     """
-    others = [one for one in wrong if one != name]
+    others = [other for other in wrong if other != name]
     if name in weights and others:
         return [f"{', '.join(others)} is wrong as well, and may be so because of {name}."]
     if weights and sure and not set(weights) & set(wrong):
@@ -106,8 +110,8 @@ def _overwritten(c: Context) -> Message:
 
 
 def _wrong_start(c: Context) -> Message:
-    starts = [(name, held, c.observation.starts.get(name)) for name, held in c.expected.starts.items()]
-    name, expected, actual = next(one for one in starts if one[1] != one[2])
+    starts = [(name, start, c.observation.starts.get(name)) for name, start in c.expected.starts.items()]
+    name, expected, actual = next(triple for triple in starts if triple[1] != triple[2])
     words = {"zeros": "zeros alone", "equal": "the same number everywhere", "different": "numbers that differ"}
     return Message(
         f"With the weights that the check sets, the results are right. In a new module, though, {name} should hold"

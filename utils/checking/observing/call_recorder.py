@@ -1,4 +1,4 @@
-"""Notes which torch functions run, and how large their results are."""
+"""Records which torch functions run, and how large their results are."""
 
 import _thread
 import threading
@@ -16,10 +16,10 @@ from utils.checking.observing.dispatch import DispatchMode
 
 @dataclass
 class Notes:
-    """What was called and, with `sizes`, the entries of what came out.
+    """The functions that were called and, with `sizes`, the numbers of entries in their results.
 
-    `counts` holds those of the "largest" tensor, of all that were "made", and the most that was "kept" at a time. Those of an
-    expanded tensor count once, those of a view not at all; what a view looks at is kept as long as the view.
+    `counts` holds the entries of the "largest" tensor, of all tensors that were "made", and the most that were "kept" at a time.
+    The entries of an expanded tensor count once, those of a view not at all; memory is kept as long as a view of it is.
     """
 
     called: set = field(default_factory=set)  # as Python calls them
@@ -31,23 +31,26 @@ class Notes:
 
     @property
     def names(self) -> set[str]:
-        """What was called; the names are made here, since a check may call a million times."""
-        return {*map(_name, self.called), *(one.overloadpacket.__name__ for one in self.dispatched.values())}
+        """The names of the called functions; they are made only when asked for, since code may make a million calls."""
+        return {
+            *map(_function_name, self.called),
+            *(operation.overloadpacket.__name__ for operation in self.dispatched.values()),
+        }
 
     def take(self, result: object, view: bool) -> None:
-        for one in result if isinstance(result, (tuple, list)) else (result,):
-            if isinstance(one, torch.Tensor) and one.layout == torch.strided and one.device.type != "meta":
-                entries = min(one.numel(), one.untyped_storage().nbytes() // one.element_size())
-                made = 0 if view else entries
-                self.counts["largest"] = max(self.counts["largest"], made)
-                self.counts["made"] += made
-                self._keep(one, entries, view)
+        for tensor in result if isinstance(result, (tuple, list)) else (result,):
+            if isinstance(tensor, torch.Tensor) and tensor.layout == torch.strided and tensor.device.type != "meta":
+                entries = min(tensor.numel(), tensor.untyped_storage().nbytes() // tensor.element_size())
+                new_entries = 0 if view else entries
+                self.counts["largest"] = max(self.counts["largest"], new_entries)
+                self.counts["made"] += new_entries
+                self._keep(tensor, entries, view)
 
     def _keep(self, tensor: torch.Tensor, entries: int, view: bool) -> None:
         start = tensor.untyped_storage().data_ptr()
         if start not in self.alive:
             if view:
-                return  # of something that was given
+                return  # the memory belongs to an argument
             self.alive[start] = [entries, 0]
             self.held += entries
             self.counts["kept"] = max(self.counts["kept"], self.held)
@@ -55,10 +58,10 @@ class Notes:
         weakref.finalize(tensor, self._let_go, start)
 
     def _let_go(self, start: int) -> None:
-        kept = self.alive[start]
-        kept[1] -= 1
-        if not kept[1]:
-            self.held -= kept[0]
+        memory = self.alive[start]
+        memory[1] -= 1
+        if not memory[1]:
+            self.held -= memory[0]
             del self.alive[start]
 
 
@@ -74,7 +77,7 @@ class _Functions(TorchFunctionMode):
         return function(*args, **kwargs) if kwargs else function(*args)
 
 
-def _name(function: Any) -> str:
+def _function_name(function: Any) -> str:
     """A function's name; "requires_grad =" where that property is set."""
     name = getattr(function, "__name__", "") or str(function)
     return f"{function.__self__.__name__} =" if name == "__set__" else name  # the setter of a property
@@ -98,8 +101,10 @@ class _Dispatched(DispatchMode):
 
 @cache  # a schema is read from C++ anew each time
 def _gives_a_view(function: torch._ops.OpOverload) -> bool:
-    """Whether a result shares the memory of an argument and is not written: transpose, not add_."""
-    return any(one.alias_info is not None and not one.alias_info.is_write for one in function._schema.returns)
+    """Whether an operation's result shares the memory of an argument without writing to it: transpose, not add_."""
+    return any(
+        returned.alias_info is not None and not returned.alias_info.is_write for returned in function._schema.returns
+    )
 
 
 class WatchedCalls:

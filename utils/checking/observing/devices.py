@@ -1,6 +1,7 @@
-"""Another device where there is none: tensors that say they are there, and refuse what a GPU would refuse.
+"""Imitates another device where there is none: tensors that claim to be on it, and refuse what a GPU would refuse.
 
-Each holds its numbers on the CPU, so that whatever asks for them (`.tolist()`, `.item()`, a branch, a Boolean index) gets them.
+Each tensor holds its numbers on the CPU, so that whatever asks for them (`.tolist()`, `.item()`, a branch, a Boolean index)
+gets them.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,13 +14,15 @@ from torch.overrides import TorchFunctionMode
 
 from utils.checking.observing.dispatch import DispatchMode
 
-THERE = "meta"  # torch knows this device everywhere, and keeps no numbers there, so that none are mistaken for it
+THERE = "meta"  # torch has this device everywhere, and keeps no numbers on it, so that no real tensor is taken for a wrapper
 EXPECTED = "not on the expected device"
 NO_DOUBLE = "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't support float64"  # Apple's words
-_INDEXING = ("aten::index", "aten::index_put", "aten::_index_put_impl", "aten::index_put_")  # take indices on the CPU
+# these take indices on the CPU
+_INDEXING = ("aten::index", "aten::index_put", "aten::_index_put_impl", "aten::index_put_")
 _COPY, _TO = "aten::copy_", "aten::_to_copy"
-_PACKING = "aten::_pack_padded_sequence"  # takes lengths on the CPU, and gives sizes of batches there
-_ATTENTION = "aten::_fused_sdp_choice"  # which way to compute attention; 0, the plain one, is right on any device
+_PACKING = "aten::_pack_padded_sequence"  # takes lengths on the CPU, and gives sizes of batches on the CPU
+# the choice of a way to compute attention; 0, the plain one, is right on any device
+_ATTENTION = "aten::_fused_sdp_choice"
 
 
 Device = torch.device | str
@@ -32,7 +35,7 @@ class There(torch.Tensor):
 
     @staticmethod
     def __new__(cls, numbers: torch.Tensor) -> "There":
-        made = torch.Tensor._make_wrapper_subclass(
+        wrapper = torch.Tensor._make_wrapper_subclass(
             cls,
             numbers.size(),
             strides=numbers.stride(),
@@ -40,12 +43,12 @@ class There(torch.Tensor):
             dtype=numbers.dtype,
             device=torch.device(THERE),
         )
-        made.numbers = numbers
-        return made
+        wrapper.numbers = numbers
+        return wrapper
 
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
-        if func is torch.Tensor.tolist:  # which torch has for no tensor of another class
+        if func is torch.Tensor.tolist:  # torch's own tolist refuses tensors of another class
             return args[0].numbers.tolist()
         if func in (torch.Tensor.numpy, torch.Tensor.__array__):
             raise RuntimeError(f"a tensor is {EXPECTED}: numpy")
@@ -74,7 +77,7 @@ def other_device(double: bool = True) -> Iterator[None]:
 
 
 class _Making(TorchFunctionMode):
-    """Makes tensors of lists on the CPU before they are moved; by themselves they would lose their numbers."""
+    """Makes tensors from lists on the CPU and moves them then: made on the other device, they would have no numbers."""
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
@@ -93,61 +96,64 @@ class _Computing(DispatchMode):
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        asked = kwargs.get("device")
-        goes_there = asked is not None and torch.device(asked).type == THERE
-        given = _tensors((*args, *kwargs.values()))
-        if not goes_there and not any(isinstance(one, There) for one in given):
+        device_asked_for = kwargs.get("device")
+        goes_there = device_asked_for is not None and torch.device(device_asked_for).type == THERE
+        tensors = _tensors_among((*args, *kwargs.values()))
+        if not goes_there and not any(isinstance(tensor, There) for tensor in tensors):
             return func(*args, **kwargs)
         name = func._schema.name
         if name == _ATTENTION:
             return 0
-        there = [one for one in given if isinstance(one, There)]
-        if name not in (_COPY, _TO) and there and not _may_meet(name, given):
+        there = [tensor for tensor in tensors if isinstance(tensor, There)]
+        if name not in (_COPY, _TO) and there and not _may_meet(name, tensors):
             raise RuntimeError(f"tensors are {EXPECTED}: {name}")
-        known = {id(one.numbers): one for one in there}
-        goes_there = goes_there or asked is None and bool(there)
+        wrappers = {id(wrapper.numbers): wrapper for wrapper in there}
+        goes_there = goes_there or device_asked_for is None and bool(there)
         if name == _COPY:
-            goes_there = isinstance(given[0], There)
-        named = kwargs if asked is None else {**kwargs, "device": "cpu"}
-        result = func(*_each(_numbers, tuple(args)), **{key: _each(_numbers, value) for key, value in named.items()})
-        if isinstance(result, torch.Tensor) and id(result) in known and result.shape != known[id(result)].shape:
-            with torch._C._DisableTorchDispatch():  # squeeze_ and its like, of the wrapper too
+            goes_there = isinstance(tensors[0], There)
+        named = kwargs if device_asked_for is None else {**kwargs, "device": "cpu"}
+        result = func(
+            *_map_items(_numbers_on_the_cpu, tuple(args)),
+            **{key: _map_items(_numbers_on_the_cpu, value) for key, value in named.items()},
+        )
+        if isinstance(result, torch.Tensor) and id(result) in wrappers and result.shape != wrappers[id(result)].shape:
+            with torch._C._DisableTorchDispatch():  # squeeze_ and its like change the wrapper's shape too
                 func(*args, **kwargs)
-        made = _tensors((result,)) if goes_there else []
-        if any(one.dtype in self.refused for one in made):
+        new_tensors = _tensors_among((result,)) if goes_there else []
+        if any(tensor.dtype in self.refused for tensor in new_tensors):
             raise TypeError(NO_DOUBLE)
         if name == _PACKING and goes_there:
-            return _moved(result[0], known), result[1]
-        return _each(lambda one: _moved(one, known), result) if goes_there else result
+            return _result_there(result[0], wrappers), result[1]
+        return _map_items(lambda tensor: _result_there(tensor, wrappers), result) if goes_there else result
 
 
-def _tensors(values: tuple) -> list[torch.Tensor]:
+def _tensors_among(values: tuple) -> list[torch.Tensor]:
     """The tensors among an operation's arguments or results, which are lists of tensors at most."""
-    lists = (one for one in values if isinstance(one, (list, tuple)))
-    return [one for one in chain(values, *lists) if isinstance(one, torch.Tensor)]
+    lists = (value for value in values if isinstance(value, (list, tuple)))
+    return [value for value in chain(values, *lists) if isinstance(value, torch.Tensor)]
 
 
-def _each(change: Callable, value: Any) -> Any:
-    """An argument or a result, changed, or each one that is listed in it; much faster than torch's way through any tree."""
-    return type(value)(_each(change, one) for one in value) if type(value) in (list, tuple) else change(value)
+def _map_items(change: Callable, value: Any) -> Any:
+    """An argument or a result, changed, or each item where it is a list or a tuple; much faster than torch's `tree_map`."""
+    return type(value)(_map_items(change, item) for item in value) if type(value) in (list, tuple) else change(value)
 
 
-def _may_meet(name: str, given: list) -> bool:
-    """Whether an operation takes these tensors: all there, but for numbers without axes, and indices of what is there."""
-    here = [one for one in given if not isinstance(one, There) and one.ndim]
-    if name in (*_INDEXING, _PACKING) and isinstance(given[0], There):
-        here = [one for one in here if one.dtype.is_floating_point]
+def _may_meet(name: str, tensors: list) -> bool:
+    """Whether an operation takes these tensors together: the only ones on the CPU are single numbers, and indices or lengths."""
+    here = [tensor for tensor in tensors if not isinstance(tensor, There) and tensor.ndim]
+    if name in (*_INDEXING, _PACKING) and isinstance(tensors[0], There):
+        here = [tensor for tensor in here if tensor.dtype.is_floating_point]
     return not here
 
 
-def _numbers(value: Any) -> Any:
+def _numbers_on_the_cpu(value: Any) -> Any:
     return value.numbers if isinstance(value, There) else value
 
 
-def _moved(value: Any, known: dict) -> Any:
-    """A result on the other device; what was changed in place is the tensor that it was."""
+def _result_there(value: Any, wrappers: dict) -> Any:
+    """A result as a tensor on the other device; for a tensor that was changed in place, its own wrapper."""
     if not isinstance(value, torch.Tensor):
         return value
-    if id(value) in known and known[id(value)].shape != value.shape:
+    if id(value) in wrappers and wrappers[id(value)].shape != value.shape:
         raise RuntimeError("the shape of a tensor was changed in place")  # which a wrapper cannot follow
-    return known[id(value)] if id(value) in known else There(value)
+    return wrappers[id(value)] if id(value) in wrappers else There(value)

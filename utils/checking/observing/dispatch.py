@@ -1,4 +1,4 @@
-"""The kind of torch mode that checks see and change operations with."""
+"""The kind of torch mode by which the checks observe and change operations."""
 
 from torch.utils._python_dispatch import TorchDispatchMode
 

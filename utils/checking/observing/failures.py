@@ -17,23 +17,24 @@ from utils.checking.observing import refusals
 from utils.checking.records import Failure
 
 _LIBRARIES = [sysconfig.get_paths()[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")]
-_LIBRARIES += {*site.getsitepackages(), site.getusersitepackages()} - {sys.prefix}  # which Windows counts among them
-_LIBRARIES += utils.__path__  # the kit is no student's code either
-_NOT_THEIRS = tuple({os.path.join(path, "") for one in _LIBRARIES for path in (one, os.path.realpath(one))})
+# Windows counts sys.prefix among them
+_LIBRARIES += {*site.getsitepackages(), site.getusersitepackages()} - {sys.prefix}
+_LIBRARIES += utils.__path__  # the kit is not the student's code either
+_NOT_THEIRS = tuple({os.path.join(path, "") for library in _LIBRARIES for path in (library, os.path.realpath(library))})
 
 
 Result = TypeVar("Result")
 
 
 class Failed(Exception):
-    """A stage that failed; `failure` tells how."""
+    """Raised when a stage fails; `failure` describes how."""
 
     def __init__(self, failure: Failure):
         self.failure = failure
 
 
 def at_stage(stage: str, action: Callable[[], Result]) -> Result:
-    """What `action` gives.
+    """The result of `action`.
 
     Raises:
         Failed: whatever the action raised, but for KeyboardInterrupt, by which time limits reach the code.
@@ -54,7 +55,7 @@ def at_stage(stage: str, action: Callable[[], Result]) -> Result:
 
 
 def _is_the_kits(error: BaseException) -> bool:
-    """Whether an error was raised by the kit itself, which student code had called: by a toy decoder."""
+    """Whether the kit itself raised an error, in a toy model or a toy network that student code had called."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
@@ -62,7 +63,7 @@ def _is_the_kits(error: BaseException) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """What an error says; empty where that itself fails."""
+    """An error's text; empty where asking for it fails."""
     try:
         return str(error)[:2000]
     except BaseException:
@@ -84,7 +85,7 @@ def place(error: BaseException) -> tuple[str, str]:
 
 @cache
 def _in_a_library(file: str) -> bool:
-    """Whether code is a library's or the kit's, also where one of the two paths, or both, lead over symbolic links."""
+    """Whether a file is a library's or the kit's, also where its path or the library's has symbolic links."""
     if file.startswith("<"):  # no file: a cell, or what is built into the interpreter
         return file.startswith("<frozen")
     return file.startswith(_NOT_THEIRS) or os.path.realpath(file).startswith(_NOT_THEIRS)

@@ -1,4 +1,4 @@
-"""A case's inputs as the student's code receives them: on a device, of a precision, lying in memory as the case has it."""
+"""Makes a case's inputs as the student's code receives them: on a device, in a precision, with the case's memory layout."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ def _input(value: Any, device: Device, case: DrawnCase) -> Any:
     if isinstance(value, Helper):
         return toy_models.build(value, lambda array: _tensor(array, device, case.precision))
     if isinstance(value, list):
-        return [*value]  # what is done to it reaches no other call
+        return [*value]  # a copy: changes of the list reach no other call
     return _laid_out(_tensor(value, device, case.precision), case.layout) if isinstance(value, np.ndarray) else value
 
 
@@ -30,13 +30,13 @@ def _tensor(array: np.ndarray, device: Device, precision: str = "") -> torch.Ten
 
 def real_type(array: np.ndarray, precision: str, device: Device) -> torch.dtype:
     """The type in which an array of numbers with a fraction arrives."""
-    asked = getattr(torch, precision) if precision else torch.from_numpy(array).dtype
-    # which has no double
-    return torch.float32 if asked == torch.float64 and torch.device(device).type == "mps" else asked
+    declared_type = getattr(torch, precision) if precision else torch.from_numpy(array).dtype
+    # MPS has no double precision
+    return torch.float32 if declared_type == torch.float64 and torch.device(device).type == "mps" else declared_type
 
 
 def _laid_out(tensor: torch.Tensor, layout: str) -> torch.Tensor:
-    """The same numbers, lying otherwise in memory."""
+    """A tensor with the same numbers in another memory layout."""
     if not layout or not tensor.ndim:
         return tensor
     if layout == "expanded":

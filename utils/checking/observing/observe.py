@@ -41,53 +41,60 @@ def observe(
     call depends on the ones before. Where nothing is forbidden, calls need not be `watched`.
 
     The CPU comes first always: an index out of range is an error of the code there, and on a GPU the end of CUDA in the
-    process. What runs on the CPU and stays there runs on a GPU too, once; what came `there` is told too where it is not the same.
+    process. What runs on the CPU and stays there runs on a GPU too, once; where its result differs, it is recorded as `there`.
     """
-    here = _reproducibly(student_object, case, "cpu", trusted, watched)
-    # what is given numbers alone cannot know of another device; and cuDNN's recurrent layers refuse views that the CPU takes
+    here = _observe_reproducibly(student_object, case, "cpu", trusted, watched)
+    # code that takes plain numbers alone cannot know of another device; cuDNN's recurrent layers refuse views that the CPU takes
     if (
         torch.device(device).type == "cpu"
         or case.elsewhere
         or case.layout
         or not case.arrays
-        or not _stays(here)
+        or not _stayed_on_the_cpu(here)
         or not computes(device)
     ):
         return here
     # cuDNN's recurrent layers give gradients in training mode alone
     with torch.backends.cudnn.flags(enabled=not case.gradient, allow_tf32=False):
-        there = _reproducibly(student_object, case, device, trusted=True)
-    if _agree(here, there):
+        there = _observe_reproducibly(student_object, case, device, trusted=True)
+    if _gpu_agrees(here, there):
         return here
-    kept = {name: getattr(here, name) for name in ("called", "made", "unstable", "overwritten", "starts")}
-    return replace(here, there=replace(there, **kept))
+    cpu_only = {name: getattr(here, name) for name in ("called", "made", "unstable", "overwritten", "starts")}
+    return replace(here, there=replace(there, **cpu_only))
 
 
-def _stays(seen: Observation) -> bool:
-    """Whether nothing failed on the CPU, nor left it."""
-    return not seen.failure and not seen.backward and all(output.device in ("", "cpu") for output in seen.outputs)
+def _stayed_on_the_cpu(observation: Observation) -> bool:
+    """Whether nothing failed on the CPU, and every result stayed there."""
+    return (
+        not observation.failure
+        and not observation.backward
+        and all(output.device in ("", "cpu") for output in observation.outputs)
+    )
 
 
-def _reproducibly(
+def _observe_reproducibly(
     student_object: Any, case: DrawnCase, device: Device, trusted: bool, watched: bool = False
 ) -> Observation:
     with undisturbed(), _seeded(device), torch.enable_grad():
         return _observe(student_object, case, device, trusted, watched)
 
 
-def _agree(here: Observation, there: Observation) -> bool:
-    """Whether a GPU gave what the CPU gave, and on the GPU."""
+def _gpu_agrees(here: Observation, there: Observation) -> bool:
+    """Whether the observation on a GPU equals the one on the CPU, and its results are on the GPU."""
     if there.failure or there.backward or set(there.changed) != set(here.changed) or there.structure != here.structure:
         return False
     at_home = all(output.device in ("", there.device) for output in there.outputs)
-    types = [[output.dtype for output in seen.outputs] for seen in (here, there)]
-    reached = [{name for name, one in seen.gradients.items() if one is not None} for seen in (here, there)]
+    types = [[output.dtype for output in observation.outputs] for observation in (here, there)]
+    reached = [
+        {name for name, gradient in observation.gradients.items() if gradient is not None}
+        for observation in (here, there)
+    ]
     return at_home and types[0] == types[1] and reached[0] == reached[1] and alike(here.outputs, there.outputs)
 
 
 @contextmanager
 def _seeded(device: Device) -> Iterator[None]:
-    """Random numbers of the CPU and of a GPU begin anew within, and go on as before behind it."""
+    """Within it the random numbers of the CPU and of a GPU begin anew; after it they go on as before."""
     gpus = [device] if torch.device(device).type == "cuda" else []
     with torch.random.fork_rng(devices=gpus):
         torch.default_generator.manual_seed(0)
@@ -100,35 +107,39 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
     if case.elsewhere:
         return _observe_elsewhere(student_object, case)
     try:
-        again, stumbled, earlier = (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device)
-        target, parameters = _target(student_object, case, device)
+        repeatable, rehearsal_failure, earlier = (
+            (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device)
+        )
+        target, parameters = _prepare_target(student_object, case, device)
         inputs = inputs_of(case, device)
         if case.gradient:
             for _, tensor in _tensors(inputs):
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
-        asked = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
+        asked_for_gradient = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         lists = {name: [*value] for name, value in inputs.items() if isinstance(value, list)}
         with WatchedCalls(calls=watched and not trusted, sizes=bool(case.bounds)) as notes:
             result = plain_result(at_stage("call", lambda: _call(target, inputs, case.by)))
-        if stumbled:
-            raise stumbled
-        other = _not_returned(result, inputs)
-        result, learned = _asked(result)
+        if rehearsal_failure:
+            raise rehearsal_failure
+        not_returned = _networks_not_returned(result, inputs)
+        result, learned = _answered(result)
         outputs = outputs_of(result)
-        starts = _starts(student_object, case)
-        repeated = [] if again is None else _repetitions(student_object, again or target, case, device)
+        starts = _initial_values(student_object, case)
+        repeated = [] if repeatable is None else _repeat_call(student_object, repeatable or target, case, device)
     except Failed as failed:
         asked_only = (
             bool(case.gradient) and not _observe(student_object, replace(case, gradient=()), device, True).failure
         )
         return Observation(failure=failed.failure, device=torch.device(device).type, asked_only=asked_only)
-    given = {**inputs, **parameters}
-    changed = [name for name, before in pristine.items() if _changed(given[name], before, asked[name])]
-    changed += [name for name, before in lists.items() if inputs[name] != before] + other
-    gradients, backward = _gradients(result, {**given, **learned}, case.gradient) if case.gradient else ({}, "")
-    weights = [name for name, one in {**parameters, **learned}.items() if one.requires_grad]
+    tensors = {**inputs, **parameters}
+    changed = [
+        name for name, before in pristine.items() if _has_changed(tensors[name], before, asked_for_gradient[name])
+    ]
+    changed += [name for name, before in lists.items() if inputs[name] != before] + not_returned
+    gradients, backward = _gradients(result, {**tensors, **learned}, case.gradient) if case.gradient else ({}, "")
+    weights = [name for name, tensor in {**parameters, **learned}.items() if tensor.requires_grad]
     return Observation(
         structure=kind_of(result),
         outputs=outputs,
@@ -138,52 +149,57 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
         gradients=gradients,
         asking=tuple(name for name in weights if name in gradients and gradients[name] is None and not backward),
         backward=backward,
-        unstable=any(one is None or not alike(outputs, one) for one in repeated),
+        unstable=any(repetition is None or not alike(outputs, repetition) for repetition in repeated),
         overwritten=earlier is not None and not alike(earlier[1], outputs_of(earlier[0])),
         starts=starts,
         device=torch.device(device).type,
     )
 
 
-def _asked(result: Any) -> tuple:
-    """What a network that was given out and comes back says when it is asked, and its parameters; any other result as it is."""
+def _answered(result: Any) -> tuple:
+    """A returned toy network's answer and its parameters by name; any other result as it is, and no parameters."""
     if not isinstance(result, ToyNetwork):
         return result, {}
     return plain_result(at_stage("call", result.answer)), dict(result.named_parameters())
 
 
-def _not_returned(result: object, inputs: dict) -> list[str]:
-    """The names of networks that were given and should have come back, if what came back is another network."""
-    given = {name: value for name, value in inputs.items() if isinstance(value, ToyNetwork)}
-    other = isinstance(result, ToyNetwork) and not any(result is one for one in given.values())
-    return [*given] if other else []
+def _networks_not_returned(result: object, inputs: dict) -> list[str]:
+    """The names of the networks among the inputs, if the result is a network and none of them; else an empty list."""
+    networks = {name: value for name, value in inputs.items() if isinstance(value, ToyNetwork)}
+    is_other = isinstance(result, ToyNetwork) and not any(result is network for network in networks.values())
+    return [*networks] if is_other else []
 
 
-def _starts(student_object: Any, case: DrawnCase) -> dict[str, str]:
+def _initial_values(student_object: Any, case: DrawnCase) -> dict[str, str]:
     """What the parameters that `case.starts` names hold in a new module: "zeros", "equal" numbers, or "different" ones."""
     if not case.starts:
         return {}
     module = at_stage("constructor", lambda: _call(student_object, case.build or {}, case.by))
-    parameters = {name: one.detach() for name, one in module.named_parameters() if name in case.starts.split()}
-    kinds = {name: "equal" if (one == one.flatten()[0]).all() else "different" for name, one in parameters.items()}
+    parameters = {
+        name: parameter.detach() for name, parameter in module.named_parameters() if name in case.starts.split()
+    }
+    kinds = {
+        name: "equal" if (parameter == parameter.flatten()[0]).all() else "different"
+        for name, parameter in parameters.items()
+    }
     return {name: kind if parameters[name].any() else "zeros" for name, kind in kinds.items()}
 
 
-def _changed(tensor: torch.Tensor, before: torch.Tensor, asked: bool) -> bool:
-    """Whether a tensor's numbers, whether it asks for a gradient, or its .grad, which was None, are no longer what they were."""
-    other = not torch.equal(tensor.detach(), before) or tensor.requires_grad != asked
-    return other or tensor.is_leaf and tensor.grad is not None
+def _has_changed(tensor: torch.Tensor, before: torch.Tensor, asked_for_gradient: bool) -> bool:
+    """Whether a tensor's numbers, its requires_grad or its .grad, which was None, are no longer what they were."""
+    is_other = not torch.equal(tensor.detach(), before) or tensor.requires_grad != asked_for_gradient
+    return is_other or tensor.is_leaf and tensor.grad is not None
 
 
 def _observe_elsewhere(student_object: Any, case: DrawnCase) -> Observation:
-    """What the object gives where its inputs are on another device, and whether it mixes tensors of that and the CPU.
+    """What the object gives for inputs on another device, and whether it mixes tensors of that device and the CPU.
 
-    What ends in an error that a GPU would not raise stays undecided.
+    A call that ends in an error which a GPU would not raise stays undecided.
     """
     try:
         with other_device():
-            target, _ = _target(student_object, case, THERE)
-            result, _ = _asked(plain_result(at_stage("call", lambda: _call(target, inputs_of(case, THERE)))))
+            target, _ = _prepare_target(student_object, case, THERE)
+            result, _ = _answered(plain_result(at_stage("call", lambda: _call(target, inputs_of(case, THERE)))))
     except Failed as failed:
         apart = EXPECTED in failed.failure.text
         return Observation(structure=UNDECIDED, failure=failed.failure if apart else None, device=THERE)
@@ -191,20 +207,20 @@ def _observe_elsewhere(student_object: Any, case: DrawnCase) -> Observation:
 
 
 def _rehearse(student_object: Any, case: DrawnCase, device: Device) -> tuple:
-    """Calls the object once on other numbers, weights too, so that whatever it keeps from call to call is stale by the next.
+    """Calls the object once on other numbers and weights, so that whatever it keeps is stale by the next call.
 
     Returns:
-        the module that was called, False for a function, or None if the call is too slow to be repeated; the failure, if it
-        failed (what fails on the case itself too is told by that); and what it gave, as it is and as it was then.
+        The module that was called, False for a function, or None if the call is too slow to be repeated; the failure, if the
+        call failed (a failure on the case itself takes precedence); and the result, as it is now and as it was then.
     """
-    target, parameters = _target(student_object, case, device)
+    target, parameters = _prepare_target(student_object, case, device)
     others = {name: another(value, turn=case.rows > 0) for name, value in case.inputs.items()}
     started = time.monotonic()
     try:
         with torch.no_grad():
-            for parameter in {id(one): one for one in parameters.values()}.values():
+            for parameter in {id(parameter): parameter for parameter in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
-        result, _ = _asked(
+        result, _ = _answered(
             plain_result(at_stage("call", lambda: _call(target, inputs_of(replace(case, inputs=others), device))))
         )
         if parameters:
@@ -216,24 +232,24 @@ def _rehearse(student_object: Any, case: DrawnCase, device: Device) -> tuple:
     return (target if case.build is not None else False), None, (result, deepcopy(outputs_of(result)))
 
 
-def _repetitions(student_object: Any, target: Callable, case: DrawnCase, device: Device) -> list:
-    """What another call gives, and one after a call on fewer positions; None where that fails, as the first did not."""
+def _repeat_call(student_object: Any, target: Callable, case: DrawnCase, device: Device) -> list:
+    """The results of a second call, and of a third after a call on fewer positions; None for the third where it fails."""
 
     def again() -> tuple:
-        return outputs_of(_asked(at_stage("call", lambda: _call(target, inputs_of(case, device))))[0])
+        return outputs_of(_answered(at_stage("call", lambda: _call(target, inputs_of(case, device))))[0])
 
-    found = [again()]
+    results = [again()]
     fewer = replace(case, inputs=shortened(case))
-    target, _ = _target(student_object, case, device)
-    with suppress(Failed):  # what this gives is not looked at: there may be no right way to shorten inputs
+    target, _ = _prepare_target(student_object, case, device)
+    with suppress(Failed):  # this result is not compared: there may be no right way to shorten the inputs
         at_stage("call", lambda: _call(target, inputs_of(fewer, device)))
     try:
-        return [*found, again()]
+        return [*results, again()]
     except Failed:
-        return [*found, None]
+        return [*results, None]
 
 
-def _target(student_object: Any, case: DrawnCase, device: Device) -> tuple[Any, dict[str, torch.Tensor]]:
+def _prepare_target(student_object: Any, case: DrawnCase, device: Device) -> tuple[Any, dict[str, torch.Tensor]]:
     """The callable that takes the inputs, and its named parameters."""
     build = case.build
     if build is None:
@@ -252,18 +268,22 @@ def _target(student_object: Any, case: DrawnCase, device: Device) -> tuple[Any, 
 
 
 def _expected_parameters(module: nn.Module, case: DrawnCase) -> dict:
-    """A new module's parameters by name; fails unless they are those that the case has weights for, in torch's usual type."""
+    """A new module's parameters by name; raises Failed unless they are those of the case's weights, in torch's usual type."""
     parameters = _parameters(module)
     for name, weight in case.weights.items():
         if name not in parameters:
             raise Failed(Failure("weights", "missing", name))
         if tuple(parameters[name].shape) != weight.shape:
             raise Failed(Failure("weights", "shape", f"{name} {list(parameters[name].shape)}"))
-    asked = {id(parameters[name]) for name in case.weights}
-    extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked)
+    asked_for = {id(parameters[name]) for name in case.weights}
+    extra = sorted(name for name, parameter in parameters.items() if id(parameter) not in asked_for)
     if extra:
         raise Failed(Failure("weights", "extra", ", ".join(f"{name} {list(parameters[name].shape)}" for name in extra)))
-    odd = [f"{name} {one.dtype}" for name, one in parameters.items() if one.dtype != torch.get_default_dtype()]
+    odd = [
+        f"{name} {parameter.dtype}"
+        for name, parameter in parameters.items()
+        if parameter.dtype != torch.get_default_dtype()
+    ]
     if odd:
         raise Failed(Failure("weights", "type", odd[0]))
     return parameters
@@ -276,8 +296,9 @@ def _parameters(module: nn.Module) -> dict:
 def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device: Device) -> tuple:
     """The module with the case's weights, and these by name."""
     dtype = next((real_type(weight, case.precision, device) for weight in case.weights.values()), None)
-    given = {(one.device, one.dtype): one for one in (*parameters.values(), *module.buffers())}  # one of each kind
-    if not all(_is_there(one, device, dtype) for one in given.values()):
+    # one tensor of each device and type
+    samples = {(sample.device, sample.dtype): sample for sample in (*parameters.values(), *module.buffers())}
+    if not all(_is_in_place(sample, device, dtype) for sample in samples.values()):
         module.to(device=device, dtype=dtype)
         parameters = _parameters(module)
     module.train(case.training)
@@ -287,16 +308,16 @@ def _inject(module: nn.Module, parameters: dict, case: DrawnCase, device: Device
     return module, {name: parameters[name] for name in case.weights}
 
 
-def _is_there(tensor: torch.Tensor, device: Device, dtype: torch.dtype | None) -> bool:
+def _is_in_place(tensor: torch.Tensor, device: Device, dtype: torch.dtype | None) -> bool:
     """Whether `nn.Module.to` would leave the tensor as it is."""
-    other = dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype != dtype
-    return not other and tensor.device == torch.device(device)
+    is_other_type = dtype is not None and (tensor.is_floating_point() or tensor.is_complex()) and tensor.dtype != dtype
+    return not is_other_type and tensor.device == torch.device(device)
 
 
 def _call(target: Callable, arguments: dict, by: str = "") -> Any:
-    """Calls in the asked order, or by name where the object takes the asked names in another order or by name only.
+    """Calls in the declared order, or by name where the object takes the declared names in another order or by name only.
 
-    With `by` the arguments are given in that way and in no other, as far as the names are those that are asked for.
+    With `by` the arguments are passed in that way and in no other, as far as the object takes the declared names.
     """
     try:
         signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
@@ -306,29 +327,33 @@ def _call(target: Callable, arguments: dict, by: str = "") -> Any:
     renamed = len(taken) < len(arguments)
     by = "" if renamed else by
     in_order = renamed or taken == list(arguments)
-    if by != "name" and (in_order or by) and _binds(signature, *arguments.values()):
+    if by != "name" and (in_order or by) and _can_bind(signature, *arguments.values()):
         return target(*arguments.values())
-    if by != "position" and (by or not renamed) and _binds(signature, **arguments):
+    if by != "position" and (by or not renamed) and _can_bind(signature, **arguments):
         return target(**arguments)
-    names = ", ".join(_written(list(signature.parameters.values())))
+    names = ", ".join(_parameter_names(list(signature.parameters.values())))
     raise Failed(Failure("signature", by or "arguments", names))
 
 
-def _written(parameters: list) -> list[str]:
+def _parameter_names(parameters: list) -> list[str]:
     """Parameters' names as a signature lists them: *args, **rest, and a * or / where one may be given in one way only."""
-    written = []
-    for place, one in enumerate(parameters):
+    names = []
+    for place, parameter in enumerate(parameters):
         before = [other.kind for other in parameters[:place]]
-        if one.kind == one.KEYWORD_ONLY and not {one.KEYWORD_ONLY, one.VAR_POSITIONAL} & set(before):
-            written.append("*")
-        written.append({one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "") + one.name)
+        if parameter.kind == parameter.KEYWORD_ONLY and not {parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL} & set(
+            before
+        ):
+            names.append("*")
+        names.append(
+            {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + parameter.name
+        )
         after = parameters[place + 1].kind if place + 1 < len(parameters) else None
-        if one.kind == one.POSITIONAL_ONLY != after:
-            written.append("/")
-    return written
+        if parameter.kind == parameter.POSITIONAL_ONLY != after:
+            names.append("/")
+    return names
 
 
-def _binds(signature: inspect.Signature, *arguments: Any, **named: Any) -> bool:
+def _can_bind(signature: inspect.Signature, *arguments: Any, **named: Any) -> bool:
     try:
         signature.bind(*arguments, **named)
     except TypeError:
@@ -343,7 +368,7 @@ def _tensors(values: dict) -> list[tuple[str, torch.Tensor]]:
 def _gradients(result: Any, watched: dict, places: tuple) -> tuple[dict, str]:
     """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error.
 
-    What is frozen, or reached by none, has the gradient None.
+    A frozen tensor, or one that no gradient reaches, has the gradient None.
     """
     items = result if isinstance(result, (tuple, list)) else (result,)
     reals = {name: value for name, value in _tensors(watched) if value.is_floating_point()}
@@ -356,8 +381,8 @@ def _gradients(result: Any, watched: dict, places: tuple) -> tuple[dict, str]:
                 total = total + (item.reshape(-1) * weights).sum()
         if not isinstance(total, torch.Tensor) or not leaves:
             return dict.fromkeys(reals), ""
-        found = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-        arrived = {name: gradient for name, gradient in zip(leaves, found) if gradient is not None}
+        gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
+        arrived = {name: gradient for name, gradient in zip(leaves, gradients) if gradient is not None}
         return {name: numbers_of(arrived[name]) if name in arrived else None for name in reals}, ""
     except KeyboardInterrupt:
         raise

@@ -1,4 +1,4 @@
-"""Other inputs than a case's, for calls before the one that counts: other numbers of the same form, and fewer positions."""
+"""Makes other inputs than a case's, for calls besides the one that counts: other numbers of the same form, fewer positions."""
 
 from dataclasses import replace
 from typing import Any
@@ -9,12 +9,14 @@ from utils.checking.records import DrawnCase, Helper
 
 
 def another(value: Any, turn: bool = False) -> Any:
-    """Other numbers of the same shape and type, in the place of an array; a helper of others that has no limit.
+    """An array with other numbers of the same shape and type; a helper with other arrays and no limit; other values as they are.
 
-    With `turn` its rows change places: what was trained may be at a loss with anything but the like of what it has seen.
+    With `turn` the rows of an array change places instead: a trained model may fail on numbers unlike those it was trained on.
     """
     if isinstance(value, Helper):
-        others = {} if turn else {name: another(one) for name, one in value.arguments.items() if one.dtype.kind == "f"}
+        others = (
+            {} if turn else {name: another(array) for name, array in value.arguments.items() if array.dtype.kind == "f"}
+        )
         return replace(value, limit=0, arguments={**value.arguments, **others})
     if not isinstance(value, np.ndarray):
         return value
@@ -24,13 +26,13 @@ def another(value: Any, turn: bool = False) -> Any:
 
 
 def shortened(case: DrawnCase) -> dict:
-    """The inputs with one position less along each axis that the constructor leaves open, batch and positions alike."""
+    """The inputs with one index less along each axis whose size the constructor leaves open, of batches and of positions."""
     fixed = {*(case.build or ()), *(axis for axis, size in case.sizes.items() if size < 2)}
     axes = {name: shape.split() for name, shape in case.symbols.items()}
-    return {name: _cut(value, axes.get(name, []), {*case.sizes} - fixed) for name, value in case.inputs.items()}
+    return {name: _one_shorter(value, axes.get(name, []), {*case.sizes} - fixed) for name, value in case.inputs.items()}
 
 
-def _cut(value: Any, axes: list, free: set) -> Any:
+def _one_shorter(value: Any, axes: list, free_axes: set) -> Any:
     if not isinstance(value, np.ndarray) or value.ndim != len(axes):
         return value
-    return value[tuple(slice(0, size - (axis in free)) for axis, size in zip(axes, value.shape))].copy()
+    return value[tuple(slice(0, size - (axis in free_axes)) for axis, size in zip(axes, value.shape))].copy()

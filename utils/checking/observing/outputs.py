@@ -1,4 +1,4 @@
-"""What came back from a call, as plain data: kinds, types, shapes and numbers."""
+"""Records the results of a call as plain data: kinds, types, shapes and numbers."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from utils.checking.records import MAX_OUTPUTS, MAX_VALUES, Output
 
 
 def plain_result(result: Any) -> Any:
-    """A result whose tensors are torch's own: what a subclass puts off until it is read, it does here, and is watched."""
+    """A result with torch's own tensors: operations that a tensor subclass postpones run here, where they are recorded."""
     if isinstance(result, (tuple, list)):
         return (
             type(result)(map(plain_result, result))
@@ -25,14 +25,14 @@ def plain_result(result: Any) -> Any:
 
 
 def kind_of(value: object) -> str:
-    """What a value is, with subclasses (a named tuple, a parameter) taken for what they extend."""
+    """The name of a value's type, with subclasses (a named tuple, a parameter) taken for what they extend."""
     if isinstance(value, torch.Tensor):
         return "tensor"
     return next((kind.__name__ for kind in (tuple, list) if isinstance(value, kind)), type(value).__name__)
 
 
 def outputs_of(result: object) -> tuple:
-    """Each thing that was returned, in order; all but the first few are left out."""
+    """The returned values in order, up to MAX_OUTPUTS of them."""
     items = result if isinstance(result, (tuple, list)) else (result,)
     return tuple(_output(item) for item in items[:MAX_OUTPUTS])
 
@@ -56,17 +56,18 @@ def _output(value: object) -> Output:
 
 
 def numbers_of(tensor: torch.Tensor) -> np.ndarray | None:
-    """A tensor's numbers, of double precision or whole; None where there are too many, or none to be had."""
+    """A tensor's numbers, in double precision or as integers; None where there are too many, or none can be read."""
     tensor = tensor.numbers if type(tensor) is There else tensor
     if tensor.numel() > MAX_VALUES or tensor.is_complex() or tensor.device.type == "meta":
         return None
     dense = tensor.to_dense() if tensor.layout != torch.strided else tensor
     wide = dense.cpu().to(torch.float64 if tensor.is_floating_point() else torch.int64)
-    return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))  # which would make a vector of a single number
+    # ascontiguousarray makes a vector of a single number, hence the reshape
+    return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))
 
 
 def alike(first: tuple, second: tuple) -> bool:
-    """Whether two calls gave the same, but for rounding."""
+    """Whether two calls gave the same results, but for rounding."""
     if len(first) != len(second):
         return False
     for a, b in zip(first, second):

@@ -1,4 +1,4 @@
-"""Whether an error comes of the confinement in which submissions run: refused to a library, or to the code that asked."""
+"""Finds out whether an error comes from the sandbox of grading, and whether a library or the submission was refused."""
 
 import errno
 import os
@@ -9,53 +9,54 @@ from types import FrameType
 CONFINED = "confined"  # a library was refused what it needs by itself: the kit's fault
 NOT_ALLOWED = "not_allowed"  # the code asked for what grading forbids on purpose
 _REFUSED = (errno.EPERM, errno.EACCES, errno.EROFS, errno.ENOSYS)
-_MACHINE = ("/proc/", "/sys/", "/dev/", "/etc/", "/run/", "/usr/", "/var/")  # not a student's, whoever reads there
+_MACHINE = ("/proc/", "/sys/", "/dev/", "/etc/", "/run/", "/usr/", "/var/")  # folders that hold no student's files
 _REACHING_OUT = ("socket", "subprocess", "multiprocessing", "pty")
 _ON_PURPOSE = r"shared memory|socket|process|fork"
 _TEXTS = "|".join(["cpuinfo", r"getpwuid\(\)", *(re.escape(os.strerror(number)) for number in _REFUSED)])
 _PACKAGES = tuple(sysconfig.get_paths()[name] for name in ("purelib", "platlib"))
-_LIBRARIES = (*_PACKAGES, sysconfig.get_paths()["stdlib"], "<frozen ")  # where the code of a frame is said to lie
-_LONGEST = 5  # errors that led to one another
+# beginnings of file names of frames in libraries
+_LIBRARIES = (*_PACKAGES, sysconfig.get_paths()["stdlib"], "<frozen ")
+_LONGEST = 5  # errors in a chain of causes that are looked at
 
 
 def refusal(error: BaseException, line: str = "") -> str:
     """CONFINED, NOT_ALLOWED, or "" for an error of any other cause.
 
-    It goes by the error's number, text and place. All of these can be forged: what is CONFINED is left to a human.
+    The answer depends on the error's number, text and place. All of these can be forged: a human decides on CONFINED ones.
 
     Args:
-        line: the author's own line that led to it; what it raises or asserts itself nobody refused.
+        line: the author's own line that led to the error; an error that this line raises or asserts itself is no refusal.
     """
     if re.search(r"\b(raise|assert)\b", line):
         return ""
     try:
-        return _of_chain(error, line)
+        return _refusal_in_chain(error, line)
     except KeyboardInterrupt:
         raise
-    except BaseException:  # an error of a class of the student's own may do anything when it is looked at
+    except BaseException:  # an error of a student's own class may do anything when it is examined
         return ""
 
 
-def _of_chain(error: BaseException, line: str) -> str:
-    found = ""
-    one: BaseException | None = error
+def _refusal_in_chain(error: BaseException, line: str) -> str:
+    refusal = ""
+    current: BaseException | None = error
     for _ in range(_LONGEST):
-        if one is None or found:
+        if current is None or refusal:
             break
-        found = _of_system(one, line) if isinstance(one, OSError) else told(f"{one}"[:2000])
-        one = one.__cause__ or one.__context__
-    return found
+        refusal = _system_refusal(current, line) if isinstance(current, OSError) else told(f"{current}"[:2000])
+        current = current.__cause__ or current.__context__
+    return refusal
 
 
 def told(text: str) -> str:
-    """The same of an error that says in words alone what was refused, as compiled libraries do."""
+    """CONFINED, NOT_ALLOWED or "", for the text of an error that names in words what was refused, as compiled libraries do."""
     if not re.search(_TEXTS, text):
         return ""
     return NOT_ALLOWED if re.search(_ON_PURPOSE, text) else CONFINED
 
 
-def _of_system(error: OSError, line: str) -> str:
-    called = _called(error)
+def _system_refusal(error: OSError, line: str) -> str:
+    called = _frames_of_libraries(error)
     if any(frame.f_globals.get("__name__", "").partition(".")[0] in _REACHING_OUT for frame in called):
         return NOT_ALLOWED
     path = error.filename if isinstance(error.filename, str) else ""
@@ -68,12 +69,12 @@ def _of_system(error: OSError, line: str) -> str:
     return CONFINED if by_package and (not path or of_machine and path not in line) else NOT_ALLOWED
 
 
-def _called(error: BaseException) -> list[FrameType]:
-    """The frames of libraries that the author's innermost line had called when it came to the error."""
-    found: list[FrameType] = []
+def _frames_of_libraries(error: BaseException) -> list[FrameType]:
+    """The frames of libraries below the author's innermost line when the error was raised."""
+    frames: list[FrameType] = []
     trace = error.__traceback__
     while trace is not None:
         place = trace.tb_frame.f_code.co_filename
-        found = [*found, trace.tb_frame] if place.startswith(_LIBRARIES) else []
+        frames = [*frames, trace.tb_frame] if place.startswith(_LIBRARIES) else []
         trace = trace.tb_next
-    return found
+    return frames

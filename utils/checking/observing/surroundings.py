@@ -1,4 +1,4 @@
-"""What a notebook's cells have set for all of torch, numpy and Python, set aside while the kit observes and judges."""
+"""Sets aside what a notebook's cells have set for all of torch, numpy and Python, while the kit observes and judges."""
 
 import sys
 import warnings
@@ -18,8 +18,11 @@ EXACT = "highest"  # how float32 matrices are multiplied: as float32
 
 @contextmanager
 def undisturbed():
-    """Within it, warnings are not shown, numpy's are no errors, new tensors are as torch makes them by default, and what was
-    compiled runs as it stands, as where it cannot be compiled. Afterwards all is as it was."""
+    """Restores the usual settings within it, and the notebook's own afterwards.
+
+    Warnings are not shown, numpy's are no errors, new tensors are as torch makes them by default, and compiled functions run
+    without their compilation, as where nothing can be compiled.
+    """
     with ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore")

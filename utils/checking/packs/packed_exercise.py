@@ -1,4 +1,4 @@
-"""The form in which an exercise with its frozen numbers lies in a file: what stands in several places is written once."""
+"""Packs an exercise with its frozen numbers for a file, in which repeated values are written once, and unpacks it."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,43 +15,50 @@ def tabulate_mistakes(packed: dict, names: list[str]) -> dict:
 
     A case's "same" are the numbers, among `names`, of the mistakes that give what is expected, its "table" those of the rows.
     """
-    return {**packed, "cases": [_tabulated(one, names) for one in packed["cases"]]}
+    return {**packed, "cases": [_tabulate_case(case, names) for case in packed["cases"]]}
 
 
-def _tabulated(case: dict, names: list[str]) -> dict:
+def _tabulate_case(case: dict, names: list[str]) -> dict:
     mistakes = case.get("mistakes", {})
     same = [number for number, name in enumerate(names) if name in mistakes and mistakes[name] is None]
     rows = [number for number, name in enumerate(names) if _is_plain(mistakes.get(name), case["expected"])]
-    sketches = [[unpack_value(one["sketch"]) for one in mistakes[names[number]]["outputs"]] for number in rows]
-    rest = {name: made for name, made in mistakes.items() if made and names.index(name) not in rows}
-    with np.errstate(over="ignore"):  # what single precision cannot hold is infinite, and like nothing
+    sketches = [[unpack_value(output["sketch"]) for output in mistakes[names[number]]["outputs"]] for number in rows]
+    rest = {name: packed for name, packed in mistakes.items() if packed and names.index(name) not in rows}
+    with np.errstate(over="ignore"):  # a number that single precision cannot hold becomes infinite, and matches nothing
         table = {"table": rows, "sketches": pack(np.asarray(sketches, dtype=np.float32))} if rows else {}
     return {**{key: value for key, value in case.items() if key != "mistakes"}, "mistakes": rest, "same": same, **table}
 
 
-def _is_plain(made: dict | None, expected: dict) -> bool:
+def _is_plain(packed_mistake: dict | None, expected: dict) -> bool:
     """Whether a mistake's observation is the expected one but for its outputs' numbers, of which there are sketches."""
-    if not made or set(made) != {"structure", "outputs"} or made["structure"] != expected.get("structure"):
+    if (
+        not packed_mistake
+        or set(packed_mistake) != {"structure", "outputs"}
+        or packed_mistake["structure"] != expected.get("structure")
+    ):
         return False
-    told = [[{key: one.get(key) for key in _LIKE} for one in seen["outputs"]] for seen in (made, expected)]
-    return told[0] == told[1] and all("sketch" in one for one in made["outputs"])
+    forms = [
+        [{key: output.get(key) for key in _FORM} for output in packed["outputs"]]
+        for packed in (packed_mistake, expected)
+    ]
+    return forms[0] == forms[1] and all("sketch" in output for output in packed_mistake["outputs"])
 
 
-_LIKE = ("kind", "dtype", "device", "shape")
+_FORM = ("kind", "dtype", "device", "shape")
 
 
-def _mistakes(case: dict, expected: Observation, names: list[str]) -> dict:
+def _unpack_mistakes(case: dict, expected: Observation, names: list[str]) -> dict:
     """A case's mistakes by name, from what `tabulate_mistakes` made of them."""
-    found = {name: made and unpack_observation(made) for name, made in case.get("mistakes", {}).items()}
-    found |= {names[number]: None for number in case.get("same", ())}
+    mistakes = {name: packed and unpack_observation(packed) for name, packed in case.get("mistakes", {}).items()}
+    mistakes |= {names[number]: None for number in case.get("same", ())}
     sketches = unpack_value(case["sketches"]) if "table" in case else ()
     for number, row in zip(case.get("table", ()), sketches):
         outputs = tuple(
             replace(output, values=None, sketch=sketch.astype(np.float64), carries_gradient=False)
             for output, sketch in zip(expected.outputs, row)
         )
-        found[names[number]] = Observation(structure=expected.structure, outputs=outputs)
-    return found
+        mistakes[names[number]] = Observation(structure=expected.structure, outputs=outputs)
+    return mistakes
 
 
 def share_arrays(packed: dict) -> dict:
@@ -65,7 +72,7 @@ def share_arrays(packed: dict) -> dict:
 
 
 def spread_arrays(data: dict) -> dict:
-    """What `share_arrays` was given; a form without shared arrays as it is."""
+    """The form that `share_arrays` took; a form without shared arrays as it is."""
     shared = data.get("shared", [])
 
     def bring(array: dict) -> dict:
@@ -89,8 +96,8 @@ def unpack_exercise(data: dict) -> FrozenExercise:
     cases = []
     for item in data["cases"]:
         expected = unpack_observation(item["expected"])
-        units = tuple(np.asarray(unpack_value(one)) for one in item.get("units", ()))
-        cases.append(FrozenCase(unpack_case(item["case"]), expected, _mistakes(item, expected, names), units))
+        units = tuple(np.asarray(unpack_value(unit)) for unit in item.get("units", ()))
+        cases.append(FrozenCase(unpack_case(item["case"]), expected, _unpack_mistakes(item, expected, names), units))
     rest = {
         name: tuple(data.get(name, ()))
         for name in ("parameters", "constructor", "forbidden", "zeros", "taught", "invented")

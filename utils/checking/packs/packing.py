@@ -1,4 +1,4 @@
-"""Records as plain JSON and back again (no pickle anywhere); what comes from a student's process is bounded on the way in."""
+"""Converts records to plain JSON and back (no pickle anywhere); data from a student's process is bounded in size."""
 
 import base64
 import re
@@ -35,8 +35,12 @@ def pack(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     if is_dataclass(value) and not isinstance(value, type):
-        held = [(name, getattr(value, name), default) for name, default in _defaults(type(value))]
-        return {name: pack(one) for name, one, default in held if isinstance(one, np.ndarray) or one != default}
+        values_and_defaults = [(name, getattr(value, name), default) for name, default in _field_defaults(type(value))]
+        return {
+            name: pack(value_held)
+            for name, value_held, default in values_and_defaults
+            if isinstance(value_held, np.ndarray) or value_held != default
+        }
     if isinstance(value, dict):
         return {str(key): pack(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
@@ -45,11 +49,14 @@ def pack(value: Any) -> Any:
 
 
 @lru_cache
-def _defaults(record: type) -> tuple[tuple[str, object], ...]:
+def _field_defaults(record: type) -> tuple[tuple[str, object], ...]:
     """The fields of a record, and what each holds if nothing is given."""
     return tuple(
-        (one.name, one.default_factory() if one.default_factory is not MISSING else one.default)
-        for one in fields(record)
+        (
+            record_field.name,
+            record_field.default_factory() if record_field.default_factory is not MISSING else record_field.default,
+        )
+        for record_field in fields(record)
     )
 
 
@@ -60,7 +67,7 @@ def unpack_value(value: Any) -> Any:
         ValueError: an array's declared size and its bytes disagree, its type is not numeric, or it is too large.
     """
     if isinstance(value, dict) and "helper" in value:
-        return Helper(value["helper"], _values(value["arguments"]), value.get("limit", 0))
+        return Helper(value["helper"], _unpack_values(value["arguments"]), value.get("limit", 0))
     if not (isinstance(value, dict) and "array" in value):
         return value
     dtype = np.dtype(value["array"])
@@ -82,13 +89,15 @@ def unpack_array(data: Any) -> np.ndarray | None:
     return None if data is None else np.asarray(unpack_value(data))
 
 
-def _values(mapping: dict) -> dict:
+def _unpack_values(mapping: dict) -> dict:
     return {bounded_text(name): unpack_value(item) for name, item in mapping.items()}
 
 
 def unpack_case(data: dict) -> DrawnCase:
     """A DrawnCase from its JSON form."""
-    return DrawnCase(**{**data, "inputs": _values(data["inputs"]), "weights": _values(data.get("weights", {}))})
+    return DrawnCase(
+        **{**data, "inputs": _unpack_values(data["inputs"]), "weights": _unpack_values(data.get("weights", {}))}
+    )
 
 
 def unpack_observation(data: dict) -> Observation:
@@ -100,14 +109,14 @@ def unpack_observation(data: dict) -> Observation:
         failure=failure and _unpack_failure(failure),
         changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
         called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
-        gradients=_values(data.get("gradients", {})),
+        gradients=_unpack_values(data.get("gradients", {})),
         asking=tuple(bounded_text(name) for name in data.get("asking", ())[:MAX_TEXT]),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
         overwritten=bool(data.get("overwritten", False)),
         asked_only=bool(data.get("asked_only", False)),
         made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
-        starts={bounded_text(name): bounded_text(held) for name, held in data.get("starts", {}).items()},
+        starts={bounded_text(name): bounded_text(start) for name, start in data.get("starts", {}).items()},
         device=bounded_text(data.get("device", "cpu")),
         there=unpack_observation({**data["there"], "there": None}) if data.get("there") else None,
     )
@@ -122,10 +131,10 @@ def _unpack_failure(data: dict) -> Failure:
 
 
 def bounded_text(value: object) -> str:
-    """A text that may have been made to do harm: bounded, without control characters, without memory addresses."""
+    """A possibly malicious text as a harmless one: bounded, without control characters and memory addresses."""
     text = str(value)[:MAX_TEXT]
     if not text.isprintable():
-        text = "".join(one if one.isprintable() or one in "\n\t" else "�" for one in text)
+        text = "".join(character if character.isprintable() or character in "\n\t" else "�" for character in text)
     return re.sub(r"\b0x[0-9a-fA-F]{6,}", "0x…", text) if "0x" in text else text
 
 

@@ -1,18 +1,18 @@
-"""The self-checks that come with the course, as they lie in files: which file holds which exercise, and for how many points."""
+"""Finds the self-checks that come with the course: which file holds which exercise, and for how many points."""
 
 import json
 from functools import cache
 from pathlib import Path
 
 PACKS = Path(__file__).resolve().parent
-MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # what reading a damaged file raises
+MALFORMED = (KeyError, TypeError, ValueError, AttributeError)  # the errors that reading a damaged file raises
 
 
 @cache
 def index() -> tuple[dict[str, Path], list[Path]]:
-    """Which file holds the checks of which exercise, as the files' first lines say; and the files that do not say it.
+    """The file of each exercise's checks, by the exercise's name, and the files whose first line names no exercises.
 
-    A notebook checks exercises of one unit: what the other units' files hold is not read.
+    Only first lines are read: a notebook checks exercises of one unit, and does not need the other units' files.
     """
     packs: dict[str, Path] = {}
     unreadable: list[Path] = []
@@ -28,16 +28,16 @@ def index() -> tuple[dict[str, Path], list[Path]]:
 
 @cache
 def pack(file: Path) -> dict[str, dict]:
-    """What a file holds, by exercise; still packed, for one exercise at a time is checked."""
+    """A file's exercises by name, still packed, since one exercise is checked at a time."""
     return {data["name"]: data for data in json.loads(file.read_text(encoding="utf-8"))["exercises"]}
 
 
 def names_of_units() -> dict[str, tuple[str, ...]]:
     """Unit -> the names of its exercises, in the order of the course."""
-    found: dict[str, tuple[str, ...]] = {}
+    names_by_unit: dict[str, tuple[str, ...]] = {}
     for name, file in index()[0].items():
-        found[file.stem] = (*found.get(file.stem, ()), name)
-    return found
+        names_by_unit[file.stem] = (*names_by_unit.get(file.stem, ()), name)
+    return names_by_unit
 
 
 def points_of(unit: str) -> dict[str, int]:

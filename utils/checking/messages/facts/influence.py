@@ -8,9 +8,9 @@ class MarkedRows:
     """Rows of an input at which another input has one value: all of these rows, or some.
 
     Attributes:
-        name: the other input's.
-        value: what it holds there.
-        complete: whether these are all rows that the value marks.
+        name: the other input's name.
+        value: the other input's value at these rows.
+        complete: whether these are all the rows at which it has this value.
     """
 
     name: str
@@ -33,50 +33,50 @@ class MarkedRows:
 
 
 def no_gradient(result: str, given: str, hides: bool) -> str:
-    """Of an input that no gradient reaches, in an exercise that hides positions or does not."""
-    return f"No gradient flows from {result} back to {given}: is it used at all, {_unused(hides)}"
+    """The sentence on an input that no gradient reaches, in an exercise that hides positions or does not."""
+    return f"No gradient flows from {result} back to {given}: is it used at all, {_causes_of_no_influence(hides)}"
 
 
 def shift(result: str, given: str, axis: str, several_rows: bool, softmax: bool) -> str:
-    """Of one number that is added along the last axis and should change nothing; `axis` is empty where it has no name.
+    """The sentence on one number that is added along the last axis and should change nothing; `axis` is empty without a name.
 
     Args:
         softmax: whether it should change nothing because of a softmax.
     """
     along = f" along {axis}, its last axis," if axis else " along the last axis"
     place = " at one position" if several_rows else ""
-    told = f"One number added to all of {given}{along}{place} should not change {result}, and it does"
+    sentence = f"One number added to all of {given}{along}{place} should not change {result}, and it does"
     cause = ": does the softmax run along that axis, with exp itself, and is its result used whole?" if softmax else "."
-    return f"{told}{cause}"
+    return f"{sentence}{cause}"
 
 
 def extra(result: str, given: str, several: bool, rows: MarkedRows | None) -> str:
-    """Of rows that should not count, marked or simply some; `several` says that results are looked at together."""
+    """The sentence on rows that should not count, marked or simply some; `several` says that results are looked at together."""
     subject = f"Something of {result}" if several else result
-    return f"{subject} depends on {given}{_at(rows)}, and should not."
+    return f"{subject} depends on {given}{_where(rows)}, and should not."
 
 
 def missing(result: str, given: str, rows: MarkedRows | None, hides: bool) -> str:
-    """Of rows that should count, marked or simply some."""
-    return _no_derivative(result, given, f"{_at(rows)}, and should not be", hides)
+    """The sentence on rows that should count, marked or simply some."""
+    return _no_derivative(result, given, f"{_where(rows)}, and should not be", hides)
 
 
 def missing_everywhere(result: str, given: str, others_count: bool, hides: bool) -> str:
-    """Of all rows that should count, where others may count in their place."""
+    """The sentence on all rows that should count, where others may count in their place."""
     where = " at each position where it should not be" if others_count else ", and should not be"
     return _no_derivative(result, given, where, hides)
 
 
 def _no_derivative(result: str, given: str, where: str, hides: bool) -> str:
-    told = f"The derivative of {result} with respect to {given} is 0{where}"
-    return f"{told}: is it used there at all, {_unused(hides)}"
+    sentence = f"The derivative of {result} with respect to {given} is 0{where}"
+    return f"{sentence}: is it used there at all, {_causes_of_no_influence(hides)}"
 
 
-def _at(rows: MarkedRows | None) -> str:
+def _where(rows: MarkedRows | None) -> str:
     return rows.where if rows else " at some positions"
 
 
-def _unused(hides: bool) -> str:
+def _causes_of_no_influence(hides: bool) -> str:
     """The end of a question: what a derivative of 0 may come from."""
     hidden = ", or does a mask hide too much?" if hides else "?"
     return (
@@ -86,7 +86,7 @@ def _unused(hides: bool) -> str:
 
 
 def group(axis: str) -> str:
-    """Of positions that count by how many there are along an axis; `axis` is empty where it has no name."""
+    """The sentence on positions that count by how many there are along an axis; `axis` is empty where it has no name."""
     first = axis or "the first axis"
     return (
         f"Positions count more along some indices of {first} than along others, and all"
@@ -95,7 +95,7 @@ def group(axis: str) -> str:
 
 
 def size(result: str, given: str, some_right: bool) -> str:
-    """Of derivatives of the right direction and another size, at some positions or at all."""
+    """The sentence on derivatives of the right direction and another size, at some positions or at all."""
     where = "At some of the positions that count" if some_right else "At each position that counts"
     return (
         f"{where} the derivative of {result} with respect to {given} has the right direction, but not the right size, and the"

@@ -2,48 +2,48 @@
 
 
 def factor(name: str, label: str) -> str:
-    """Of numbers that are the right ones times what a factor is called: "√D", "−1"."""
+    """The sentence on numbers that are the right ones times what a factor is called: "√D", "−1"."""
     return (
         f"{name} has the opposite sign." if label == "−1" else f"Each number of {name} is the right one times {label}."
     )
 
 
 def some_factor(name: str) -> str:
-    """Of numbers that are the right ones times a factor without a name."""
+    """The sentence on numbers that are the right ones times a factor without a name."""
     return f"Each number of {name} is the right one times one and the same factor."
 
 
 def shift(name: str) -> str:
-    """Of numbers to which one number is added."""
+    """The sentence on numbers to which one number is added."""
     return f"All numbers of {name} differ from the right ones by one constant that is added."
 
 
 def one_number(zero: bool) -> str:
-    """What a number that stands everywhere is called."""
+    """The words for the number that all entries equal."""
     return "0" if zero else "one and the same number"
 
 
 def constant(name: str, number: str) -> str:
-    """Of numbers that are all equal; `number` is what `one_number` gives."""
+    """The sentence on numbers that are all equal; `number` is what `one_number` gives."""
     return f"All numbers of {name} are {number}."
 
 
 def moved(name: str) -> str:
-    """Of the right numbers at other places."""
+    """The sentence on the right numbers at other places."""
     return f"{name} holds the right numbers, in other places than asked for."
 
 
 def close(name: str, digits: int | None) -> str:
-    """Of numbers that are right to so many digits; None where they are right beside the largest alone."""
-    told = f"{name} is off by little beside its largest numbers, and by more beside others"
+    """The sentence on numbers that are right to so many digits; None where they are right beside the largest alone."""
+    sentence = f"{name} is off by little beside its largest numbers, and by more beside others"
     if digits is not None:
-        told = f"{name} is right to about {digits} digits, but not to all of them"
+        sentence = f"{name} is right to about {digits} digits, but not to all of them"
     more = "is something small added or left out, or rounded on the way"
-    return f"{told}: {more} (half precision, a constant with few digits, an integer)?"
+    return f"{sentence}: {more} (half precision, a constant with few digits, an integer)?"
 
 
 def right_length(name: str) -> str:
-    """Of rows that are vectors of the right length."""
+    """The sentence on rows that are vectors of the right length."""
     return (
         f"Each wrong row of {name} has the right length as a vector, but another direction: is it turned by"
         " another angle, or are its numbers moved, or changed in sign?"
@@ -51,17 +51,17 @@ def right_length(name: str) -> str:
 
 
 def rows_of_zeros(name: str) -> str:
-    """Of rows that are 0, where the others are right."""
+    """The sentence on rows that are 0, where the others are right."""
     return f"Some rows of {name} are 0 and should not be; the others are right."
 
 
 def row_factor(name: str, negative: bool) -> str:
-    """Of rows that are the right ones times a factor each."""
+    """The sentence on rows that are the right ones times a factor each."""
     return f"Each row of {name} is the right one times a {'negative ' if negative else ''}factor of its own."
 
 
 def all_not_finite(name: str, single: bool, nan: bool, infinite: bool) -> str:
-    """Of a result, maybe a single number, that is NaN or infinite all through."""
+    """The sentence on a result, maybe a single number, that is NaN or infinite all through."""
     every = name if single else f"Every number of {name}"
     what = " or ".join(["NaN"] * nan + ["infinite"] * infinite)
     cause = ": log of 0, as where all exponentials of a row underflow, a division by 0, or exp of a large number?"

@@ -1,6 +1,6 @@
-"""Sentences on results of the wrong shape: what became of their axes, and what their numbers are."""
+"""Sentences on results of the wrong shape: what was done to their axes, and what their numbers are."""
 
-_TAKEN = {  # what an axis became, and what all axes together became
+_TAKEN = {  # the words for one axis reduced to one number, and for all axes reduced together
     "sum": ("the sum over", "the sum"),
     "mean": ("the mean over", "the mean"),
     "first": ("the first position along", "the first entry"),
@@ -11,7 +11,7 @@ _TAKEN = {  # what an axis became, and what all axes together became
 
 
 def squeezed(name: str, count: int) -> str:
-    """Of so many axes of size 1 that are gone."""
+    """The sentence on so many axes of size 1 that are gone."""
     axes, some, are, they = _axes_of_size_one(count)
     return (
         f"{name} has {axes} too few: {some} of size 1 {are} gone. {are.title()} {they} squeezed away? squeeze() removes"
@@ -20,7 +20,7 @@ def squeezed(name: str, count: int) -> str:
 
 
 def left_over(name: str, count: int) -> str:
-    """Of so many axes of size 1 that are left over."""
+    """The sentence on so many axes of size 1 that are left over."""
     axes, _, are, they = _axes_of_size_one(count)
     return (
         f"{name} has {axes} too many, of size 1: {are} {they} left over from keepdim, unsqueeze or None, or does a reshape"
@@ -29,17 +29,17 @@ def left_over(name: str, count: int) -> str:
 
 
 def _axes_of_size_one(count: int) -> tuple[str, str, str, str]:
-    """For a number of axes: what they are called, some of them, their verb and their pronoun."""
+    """The words for a number of axes of size 1: a noun, a pronoun for some of them, a verb, and a pronoun for all of them."""
     return ("one axis", "one", "is", "it") if count == 1 else (f"{count} axes", "some", "are", "they")
 
 
 def transposed(name: str, axes: list[str]) -> str:
-    """Of a result whose axes came in this order."""
+    """The sentence on a result whose axes came in this order."""
     return f"{name} is right but for the order of its axes: it is [{', '.join(axes)}]."
 
 
 def sizes_in_another_order(name: str, no_order_is_right: bool) -> str:
-    """Of a shape whose sizes are those asked for; it may be known that no order of the axes makes the result right."""
+    """The sentence on a shape with the expected sizes in another order; perhaps no order of the axes makes the result right."""
     if not no_order_is_right:
         return f"{name} has its axes in another order."
     return (
@@ -49,24 +49,24 @@ def sizes_in_another_order(name: str, no_order_is_right: bool) -> str:
 
 
 def taken(name: str, how: str, axis: str) -> str:
-    """Of a result in which one axis is reduced to one number: its "sum", "mean", "first", "last", "largest" or "smallest"."""
+    """The sentence on a result with one axis reduced to its "sum", "mean", "first", "last", "largest" or "smallest" number."""
     along, _ = _TAKEN[how]
     return f"{name} holds {along} {axis} of what is asked for: the axis {axis} is gone."
 
 
 def taken_of_all(name: str, how: str) -> str:
-    """Of a result that is reduced to one number as a whole."""
+    """The sentence on a result that is reduced to one number as a whole."""
     _, of_all = _TAKEN[how]
     return f"{name} is a single number, {of_all} of what is asked for."
 
 
 def diagonal(name: str) -> str:
-    """Of a result that is the diagonal of the right one."""
+    """The sentence on a result that is the diagonal of the right one."""
     return f"{name} holds only the diagonal of what is asked for."
 
 
 def merged(name: str) -> str:
-    """Of a result in which two axes have become one."""
+    """The sentence on a result in which two axes have become one."""
     return (
         f"{name} has one axis too few. Two of them have become one: are they still to be taken apart again (unflatten), or"
         " were parts joined by cat, which makes no new axis, in the place of torch.stack?"
@@ -74,7 +74,7 @@ def merged(name: str) -> str:
 
 
 def cut_otherwise(name: str) -> str:
-    """Of the right numbers in the right order, in another shape."""
+    """The sentence on the right numbers in the right order, in another shape."""
     return (
         f"The numbers of {name} are right and in the right order; their shape is another."
         " Is a reshape or a flatten missing, or one too many?"
@@ -82,7 +82,7 @@ def cut_otherwise(name: str) -> str:
 
 
 def beyond(name: str) -> str:
-    """Of whole numbers that are larger than any right one."""
+    """The sentence on whole numbers that are larger than any right one."""
     return (
         f"Numbers of {name} are larger than any in the right result:"
         " is something left that should be replaced, or taken apart?"

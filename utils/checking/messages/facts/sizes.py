@@ -1,4 +1,4 @@
-"""Sentences on results of the right number of axes and another size: which size it is, and which part came.
+"""Sentences on results with the right number of axes and a wrong size: what the size is, and which part of the numbers is there.
 
 `back` is how many axes from the last on an axis stands: 1 for the last.
 """
@@ -9,7 +9,7 @@ def _where(axis: str, back: int) -> str:
 
 
 def shared_out(name: str) -> str:
-    """Of a result with the right number of numbers, and more than one wrong size."""
+    """The sentence on a result with the right number of numbers, and more than one wrong size."""
     return (
         f"{name} has as many numbers as asked for, and they are shared out to its axes otherwise:"
         " is a size worked out wrongly, a reshape cut at other places, or are parts joined along another axis?"
@@ -17,32 +17,32 @@ def shared_out(name: str) -> str:
 
 
 def empty(name: str, axis: str, back: int) -> str:
-    """Of a result without any entry."""
+    """The sentence on a result without any entry."""
     return f"{name} is empty: it has no entry along {_where(axis, back)}."
 
 
 def size_one(name: str, axis: str, back: int) -> str:
-    """Of an axis that has size 1."""
+    """The sentence on an axis that has size 1."""
     return f"{name} has size 1 along {_where(axis, back)}: is it left over from keepdim or unsqueeze, or lost to a sum?"
 
 
 def size_of_another(name: str, axis: str, back: int, other: str) -> str:
-    """Of an axis that has another axis' size."""
+    """The sentence on an axis that has another axis' size."""
     return f"{name} has {other} entries along {_where(axis, back)}, where {axis} are asked for."
 
 
 def over_another(name: str, axis: str, other: str) -> str:
-    """Of an axis, whose size follows from what is asked for, that has the size of a given one."""
+    """The sentence on an axis, whose size follows from what is asked for, that has the size of a given one."""
     return f"{name} has the size {other} along {axis}: is it taken over another axis than the one asked for?"
 
 
 def twice_as_long(name: str, axis: str, back: int) -> str:
-    """Of an axis of twice the right size."""
+    """The sentence on an axis of twice the right size."""
     return f"{name} is twice as long as asked for along {_where(axis, back)}."
 
 
 def entries_off(name: str, axis: str, back: int, difference: int) -> str:
-    """Of an axis with so many entries more than asked for, or fewer where the difference is negative."""
+    """The sentence on an axis with so many entries more than asked for, or fewer where the difference is negative."""
     entries = abs(difference)
     count = "one entry" if entries == 1 else f"{entries} entries"
     also = ", on each input on which it fails" if entries > 1 else ""
@@ -50,7 +50,7 @@ def entries_off(name: str, axis: str, back: int, difference: int) -> str:
 
 
 def always(name: str, axis: str, size: int) -> str:
-    """Of an axis that has one size whatever comes in."""
+    """The sentence on an axis that has one size whatever comes in."""
     return (
         f"{name} has {size} entries along {axis} on each input on which it fails: is this number written into the code,"
         " or is something kept from an earlier call?"
@@ -58,7 +58,7 @@ def always(name: str, axis: str, size: int) -> str:
 
 
 def part(name: str, axis: str, length: str, ending: str) -> str:
-    """Of an axis that is too "short" or too "long"; `ending` says which part of the right numbers came."""
+    """The sentence on an axis that is too "short" or too "long"; `ending` says which part of the right numbers came."""
     return f"{name} is too {length} along {axis}{ending}"
 
 
@@ -90,12 +90,12 @@ def in_the_middle(too_long: bool, count: int, behind: int) -> str:
 
 
 def right_at_first(name: str, axis: str, length: str, count: int) -> str:
-    """Of an axis that is too "short" or too "long", and right at so many positions from the first on."""
+    """The sentence on an axis that is too "short" or too "long", and right at so many positions from the first on."""
     positions = "position" if count == 1 else f"{count} positions"
     right = f"it is right at the first {positions}, and not at the next"
     return f"{name} is too {length} along {axis}, and not by its end alone: {right}."
 
 
 def begins_right(name: str, axis: str, length: str) -> str:
-    """The same, however many positions these are."""
+    """The sentence on an axis that is too "short" or too "long", and right at some positions from the first on."""
     return f"{name} is too {length} along {axis}, and not by its end alone: it begins right, and goes wrong later."
