@@ -10,7 +10,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank import catalogue
-from autograder.bank.audit.auditing import audit
+from autograder.bank.audit import auditing
 from autograder.bank.audit.faults import Fault, told
 from autograder.bank.declaration import Case, exercise
 
@@ -35,12 +35,12 @@ def declared(monkeypatch, reference=entropy, draws=positive, **changes):
     cases = [Case("one matrix", expand={})]
     made = exercise(points=1, section="", outputs="H", formula="", cases=cases, draws=draws, **changes)(reference)
     monkeypatch.setattr(catalogue, "find_exercise", lambda name: made)
-    monkeypatch.setattr(audit, "practices", lambda exercise: [])
+    monkeypatch.setattr(auditing, "practices", lambda exercise: [])
     return made
 
 
 def found(seed="audit"):
-    return told(audit._find("cpu", "entropy", seed).faults)
+    return told(auditing._find("cpu", "entropy", seed).faults)
 
 
 def test_alternatives_that_fail_under_one_condition_are_one_line_that_names_it(monkeypatch):

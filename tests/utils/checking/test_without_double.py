@@ -12,7 +12,7 @@ from autograder import settings
 from utils import device as devices
 from utils.checking.concluding import conclude
 from utils.checking.judging.judge import judge
-from utils.checking.messages.exceptions import hint
+from utils.checking.messages.exceptions import advice
 from utils.checking.observing.devices import NO_DOUBLE, THERE, other_device
 from utils.checking.observing.observe import observe
 from utils.checking.records import Failure
@@ -77,7 +77,7 @@ def test_an_answer_that_asks_apples_gpu_for_double_precision_is_told_so(shipped)
     ],
 )
 def test_what_apples_gpu_refuses_is_explained(text, told):
-    assert told in hint(Failure("call", "TypeError", text), {})
+    assert told in advice(Failure("call", "TypeError", text), {})
 
 
 def asking_for_double(tree):
