@@ -14,7 +14,7 @@ class Varies(Flag):
 
 
 class ConditionName(Described):
-    """A condition's name, by which an author waives it. `autograder.bank.cases.conditions` makes its cases."""
+    """A condition's name, by which an author waives it; its cases are made on the instructor's side."""
 
     FLOAT64 = "float64", Varies.PRECISION
     BFLOAT16 = "bfloat16"
