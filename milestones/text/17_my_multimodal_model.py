@@ -189,7 +189,7 @@ show(
 # %% tags=["fold"]
 # @title Draws Figure 2
 SHOWN, told = (1, 2, 3), []
-figure, panels = plots.canvas(11, 4.4, len(SHOWN))
+figure, panels = plots.canvas(11, 5.2, len(SHOWN))
 for axes, place in zip(panels, SHOWN):
     some = questions.questions(new[place], place)
     some = [some[number] for number in (0, 1, 6, 7)]  # one of each kind
