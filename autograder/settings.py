@@ -116,14 +116,17 @@ def make_class_folder() -> Path:
 DRAWS = 8
 
 
-def submission_seed(unit: str, student: str) -> str:
-    """The seed of the cases that one student's submission is graded on: the same each time, and not to be guessed.
+def submission_seed(unit: str, student: str, digest: str = "") -> str:
+    """The seed of the cases that one submission is graded on: the same each time it is graded, and not to be guessed.
 
     It is one of a few, so that what is expected is computed once for many submissions. Nobody can tell which.
+
+    Args:
+        digest: what tells the submission from other versions of it, so that a student's next one mostly meets other cases.
     """
-    class_secret = secret()
-    number = int.from_bytes(hashlib.sha256(f"{class_secret} {unit} {student}".encode()).digest()[:8], "little") % DRAWS
-    return f"{unit}, draw {number} of {class_secret}"
+    key = f"{secret()} {unit} {student} {digest}".encode()
+    number = int.from_bytes(hashlib.sha256(key).digest()[:8], "little") % DRAWS
+    return f"{unit}, draw {number} of {secret()}"
 
 
 def secret() -> str:

@@ -37,7 +37,7 @@ def differences(one: str, other: str) -> list[str]:
     return places
 
 
-def alike(case: DrawnCase, one: Observation, other: Observation, near: float = ALIKE) -> bool:
+def observations_agree(case: DrawnCase, one: Observation, other: Observation, near: float = ALIKE) -> bool:
     """Whether two observations of a case differ by little numbers at most: `near`, relative to 1 and the largest of a sketch.
 
     Unlike the judge's relation, it does not hang on last digits where observations either are the same or lie well apart.
@@ -54,10 +54,10 @@ def alike(case: DrawnCase, one: Observation, other: Observation, near: float = A
     ]
     if comparable[0] != comparable[1]:
         return False
-    return all(_alike(a, b, near) for a, b in zip(one.outputs, other.outputs))
+    return all(_outputs_agree(a, b, near) for a, b in zip(one.outputs, other.outputs))
 
 
-def _alike(first: Output, second: Output, near: float) -> bool:
+def _outputs_agree(first: Output, second: Output, near: float) -> bool:
     a, b = _sketch_of(first), _sketch_of(second)
     if a is None or b is None:
         return a is b
@@ -108,7 +108,7 @@ def _changed_parts(first: FrozenCase, second: FrozenCase) -> list[str]:
     }
     rooms[RESULTS] = _tolerance_of(first), _tolerance_of(second)
     parts = [f"room of {name}" for name, pair in rooms.items() if max(pair) > _MEASURED * min(pair)]
-    if not alike(first.case, first.expected, second.expected, _MEASURED * _tolerance_of(first)):
+    if not observations_agree(first.case, first.expected, second.expected, _MEASURED * _tolerance_of(first)):
         parts.append("result")
     for name in _gradient_names(first) | _gradient_names(second):
         x, y = (case.expected.gradients.get(name) for case in (first, second))
@@ -117,7 +117,7 @@ def _changed_parts(first: FrozenCase, second: FrozenCase) -> list[str]:
     near = max(ALIKE, _MEASURED * SEPARATION * _tolerance_of(first))
     for name in first.mistakes | second.mistakes:
         first_observation, second_observation = (case.mistakes.get(name) or case.expected for case in (first, second))
-        if not alike(first.case, first_observation, second_observation, near):
+        if not observations_agree(first.case, first_observation, second_observation, near):
             parts.append(f"misconception {name}")
     return parts
 

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, get_args, overload
 
 from torch import nn
 
@@ -60,12 +60,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Variation:
-    """A mistake or an alternative solution: its name, the object, and for a mistake the student's sentence."""
+    """A mistake or an alternative solution: its name, the object, and for a mistake the student's sentence.
+
+    Attributes:
+        made: the code as the author wrote it, where the object is derived from it.
+        universal: the sentence speaks of every result, so that each result in which the mistake does not show belies it.
+    """
 
     name: str
     object: Callable
     sentence: str = ""
-    made: Callable | None = None  # the code as the author wrote it, where the object is derived from it
+    made: Callable | None = None
+    universal: bool = False
 
 
 class Exercise:
@@ -213,16 +219,33 @@ class Exercise:
         """All mistakes that may explain a wrong result: the declared ones, then those derived from the signature."""
         return self.misconceptions + self.counterfactuals
 
-    def misconception(self, made: Made) -> Made:
+    @overload
+    def misconception(self, made: Made) -> Made: ...
+
+    @overload
+    def misconception(self, *, universal: bool) -> Callable[[Made], Made]: ...
+
+    def misconception(self, made: Callable | None = None, *, universal: bool = False) -> Callable:
         """Registers a mistake; its docstring is the sentence that a student who makes it reads, what follows {NaN} only where
         something of the answer is NaN.
 
-        For a module, a plain function becomes the `forward` of a subclass of the reference.
+        For a module, a plain function becomes the `forward` of a subclass of the reference. It decorates with or without
+        arguments: `@exercise.misconception`, `@exercise.misconception(universal=True)`.
+
+        Args:
+            universal: the sentence speaks of every result, whatever the inputs are: "The block is post-norm whatever norm_first
+                says." It is not told where another part of the exercise comes out otherwise.
         """
+        if made is None:
+            return lambda decorated: self._register(decorated, universal)
+        return self._register(made, universal)
+
+    def _register(self, made: Callable, universal: bool) -> Callable:
         sentence = inspect.getdoc(made)
         if sentence is None:
             raise ValueError(f"the misconception {made.__name__} has no docstring, which is its sentence")
-        self.misconceptions.append(Variation(made.__name__, self._object(made), " ".join(sentence.split()), made))
+        text = " ".join(sentence.split())
+        self.misconceptions.append(Variation(made.__name__, self._object(made), text, made, universal))
         return made
 
     def alternative(self, made: Made) -> Made:

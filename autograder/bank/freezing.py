@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 
 from autograder.bank import catalogue, declaration, rounding
-from autograder.bank.agreement import alike, differences
+from autograder.bank.agreement import differences, observations_agree
 from autograder.bank.audit.faults import waive
 from autograder.bank.built_once import lent
 from autograder.bank.cases.drawing import DRAWS, EDGE, VISIBLE_SEED, draw
-from autograder.bank.layer_sizes import Told, tell
+from autograder.bank.layer_sizes import ModuleInSymbols, tell
 from autograder.bank.separation import SEPARATION, moved
 from utils.checking.judging.comparing import in_units, merely_small, same
 from utils.checking.judging.judge import judge
@@ -47,7 +47,7 @@ def freeze(
         made: a dict that the observation of each misconception is added to, by its name and the identity of the frozen case.
     """
     drawn = draw(exercise, seed, grading)
-    plain = [case for case in drawn if is_told(case)]
+    plain = [case for case in drawn if holds_all_mistakes(case)]
     telling = [] if not invented else plain if grading else _first_of_each_part(plain)
     declared = [mistake.name for mistake in exercise.misconceptions]
     frozen = {
@@ -56,16 +56,16 @@ def freeze(
         )
         for case in plain
     }
-    untold = _indistinguishable(list(frozen.values()), declared) if mistakes else []
+    undistinguished = _indistinguishable(list(frozen.values()), declared) if mistakes else []
     for case in drawn:
-        if not is_told(case):
-            names = untold if _tells_mistakes_apart(case) else []
+        if not holds_all_mistakes(case):
+            names = undistinguished if _tells_mistakes_apart(case) else []
             frozen[id(case)] = freeze_case(exercise, case, bool(names), names)
     graded = len(drawn) if grading else DRAWS * len(exercise.cases) + sum(case.once for case in drawn)
     return frozen_exercise(exercise, [frozen[id(case)] for case in drawn], graded)
 
 
-def is_told(case: DrawnCase) -> bool:
+def holds_all_mistakes(case: DrawnCase) -> bool:
     """Whether a case holds the observations of all misconceptions: a plain one does, unless it is a second draw."""
     return case.plain and not case.once
 
@@ -79,7 +79,7 @@ def _indistinguishable(declared: list[FrozenCase], names: list[str]) -> list[str
 
     def is_same(name: str, other_results: list[Observation]) -> bool:
         return all(
-            alike(frozen_case.case, result, other_result)
+            observations_agree(frozen_case.case, result, other_result)
             for frozen_case, result, other_result in zip(declared, results[name], other_results)
         )
 
@@ -238,13 +238,14 @@ def frozen_exercise(
         outputs=tuple(zip(exercise.outputs, exercise.result_shapes)),
         formula=exercise.formula,
         forbidden=exercise.forbidden,
-        layers=_told(exercise).layers,
+        layers=_in_symbols(exercise).layers,
         points=exercise.points,
         misconceptions={mistake.name: mistake.sentence for mistake in exercise.explanations},
         invented=tuple(mistake.name for mistake in exercise.counterfactuals),
+        universal=tuple(mistake.name for mistake in exercise.misconceptions if mistake.universal),
         cases=tuple(cases),
         examined=len(cases) if examined is None else examined,
-        shapes=_told(exercise).shapes,
+        shapes=_in_symbols(exercise).shapes,
         zeros=exercise.zeros,
         taught=exercise.taught,
     )
@@ -257,10 +258,10 @@ def _graded_cases(exercise: declaration.Exercise) -> list[DrawnCase]:
 
 
 @cache
-def _told(exercise: declaration.Exercise) -> Told:
+def _in_symbols(exercise: declaration.Exercise) -> ModuleInSymbols:
     """The layers and the parameters' shapes of a module, in a lesson's symbols."""
     if not exercise.is_module:
-        return Told({}, {})
+        return ModuleInSymbols({}, {})
     graded = [case for case in _graded_cases(exercise) if case.condition in ("", EDGE)]
     builds = [case.build for case in graded if case.build is not None]
     different = [build for number, build in enumerate(builds) if build not in builds[:number]]

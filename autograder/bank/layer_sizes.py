@@ -27,7 +27,7 @@ _ONE_AT_A_TIME = threading.Lock()  # all threads share random numbers and warnin
 
 
 @dataclass(frozen=True)
-class Told:
+class ModuleInSymbols:
     """A module in symbols.
 
     Attributes:
@@ -42,7 +42,7 @@ class Told:
     shapes: dict[str, str]
 
 
-def tell(reference: type[nn.Module], builds: list[dict]) -> Told:
+def tell(reference: type[nn.Module], builds: list[dict]) -> ModuleInSymbols:
     """The layers and the parameters' shapes of a module in the symbols of its constructor.
 
     Args:
@@ -67,7 +67,7 @@ def tell(reference: type[nn.Module], builds: list[dict]) -> Told:
         for name, sizes in shapes.items()
         if len(sizes) - sizes.count(None) > 1  # a single module does not distinguish a symbol from a number
     }
-    return Told(_layers(reference, layers, texts), {name: text for name, text in described.items() if text})
+    return ModuleInSymbols(_layers(reference, layers, texts), {name: text for name, text in described.items() if text})
 
 
 def _layers(reference: type[nn.Module], parts: dict[str, list], texts: dict[str, list]) -> dict[str, str]:

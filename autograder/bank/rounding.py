@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_map
 from utils.checking.judging.tolerance import GRADIENTS, tolerance
 from utils.checking.observing.dispatch import DispatchMode
 from utils.checking.observing.observe import observe
-from utils.checking.records import DrawnCase, Helper, Observation
+from utils.checking.records import DrawnCase, Helper, Observation, is_real
 
 MARGIN = 16  # right answers in other styles were observed to differ by up to several times the measured rounding
 RESULTS = ""  # the name under which the tolerance of results is held; gradients have names of their own
@@ -133,8 +133,7 @@ def _changed_arrays(value: Any, change: Callable) -> Any:
         return replace(
             value, arguments={name: _changed_arrays(array, change) for name, array in value.arguments.items()}
         )
-    real = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-    return change(value.astype(np.float64)) if real else value
+    return change(value.astype(np.float64)) if is_real(value) else value
 
 
 def _distances(case: DrawnCase, first: Observation, second: Observation) -> dict[str, float]:

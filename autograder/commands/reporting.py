@@ -3,7 +3,7 @@
 import argparse
 from pathlib import Path
 
-from autograder.commands.grading import add_section, add_units, each, note
+from autograder.commands.grading import add_section, add_units, each, note, positive
 from autograder.commands.verb_maker import VerbMaker
 from autograder.intake.places import listed
 from autograder.settings import KitError, find_units
@@ -15,6 +15,7 @@ def add(verb: VerbMaker) -> None:
     add_units(feedback)
     feedback.add_argument("--student", help="only this student's")
     feedback.add_argument("--quiet", action="store_true", help="print nothing")
+    _add_workers(feedback)
     packed = feedback.add_mutually_exclusive_group()
     packed.add_argument(
         "--zip",
@@ -40,6 +41,11 @@ def add(verb: VerbMaker) -> None:
     report.add_argument("--course", action="store_true", help="one page over all units that have results")
     report.add_argument("--pseudonyms", action="store_true", help="replace names by ones that say nothing")
     add_section(report)
+    _add_workers(report)
+
+
+def _add_workers(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--workers", type=positive, help="processes; default: one a core")
 
 
 def _feedback(options: argparse.Namespace) -> int:
@@ -50,7 +56,7 @@ def _feedback(options: argparse.Namespace) -> int:
         raise KitError("one file or folder holds one unit: give one unit, or `--zip` without a file.")
 
     def write_pages(unit):
-        pages = write_feedback(unit, options.student)
+        pages = write_feedback(unit, options.student, options.workers)
         if options.zip or options.folder:
             file = None if options.zip is True else Path(options.zip or ".")
             packed = as_folder(unit, pages, options.folder) if options.folder else as_zip(unit, pages, file)
@@ -97,4 +103,6 @@ def _report(options: argparse.Namespace) -> int:
         return 0
     from autograder.reports.class_report import write_report
 
-    return each(options.units, lambda unit: print(write_report(unit, options.pseudonyms, options.section)))
+    return each(
+        options.units, lambda unit: print(write_report(unit, options.pseudonyms, options.section, options.workers))
+    )

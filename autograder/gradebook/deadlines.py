@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from autograder import settings
 from autograder.intake.lms.students import called, students
 from autograder.intake.lms.times import deadlines_file, zone
-from autograder.intake.submissions import handed_in_at
+from autograder.intake.submissions import hand_in_time
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 _KEYS = ("timezone", "grace", "late_days", "penalty", "at_most", "due", "extensions")
@@ -78,7 +78,7 @@ class Deadlines:
         """
         used, left = {}, self.late_days
         for unit, due in sorted(self.due.items(), key=lambda item: (item[1], item[0])):
-            at = handed_in_at(student, unit)[0] or known.get(unit)
+            at = hand_in_time(student, unit).at or known.get(unit)
             late = at - due - self._extra_time(student, unit) if at else timedelta(0)
             used[unit] = min(left, max(0, math.ceil(late / timedelta(days=1))))
             left -= used[unit]

@@ -5,6 +5,7 @@ import re
 from contextlib import contextmanager
 from copy import deepcopy
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from traceback import walk_tb
 
@@ -25,6 +26,8 @@ from autograder.intake.timestamp import read_time
 DOWNLOADED = (
     r".*/(?P<student_id>[^/_]+)(?:_LATE)?_\d+_(?:assignsubmission_file_?/?|\d+_)(?P<file_id>[^/]+?)(?:-\d+)?\.ipynb$"
 )
+# packages of layers above, of which nbgrader loads by name what their constants name
+PLUGIN, REPORTS = "autograder.nbgrader_plugin", "autograder.reports"
 _reading: list[bool] = []  # not empty while the instructor's files are read
 SHARED_EXCHANGE = Path("/usr/local/share/nbgrader/exchange")  # where a server with several users has it
 
@@ -126,25 +129,7 @@ def configure(config: Config) -> Config:
         setattr(config.CourseDirectory, f"{step}_directory", str(place.relative_to(settings.ROOT) if inside else place))
     config.CourseDirectory.db_url = settings.database()
     config.CourseDirectory.ignore = [".ipynb_checkpoints", "*.pyc", "__pycache__", "*.py", "*.so"]
-    own = [f"{step.__module__}.{step.__name__}" for step in GenerateAssignment.preprocessors.default_args[0]]
-    config.GenerateAssignment.preprocessors = [*own, "autograder.nbgrader_plugin.releasing.RunAll"]
-    config.Autograde.sanitize_preprocessors = [  # by name, so that formgrader can show its configuration
-        "nbgrader.preprocessors.ClearOutput",
-        "autograder.nbgrader_plugin.autograding.Repair",
-        "nbgrader.preprocessors.DeduplicateIds",
-        "nbgrader.preprocessors.OverwriteKernelspec",
-        "nbgrader.preprocessors.OverwriteCells",
-        "nbgrader.preprocessors.CheckCellMetadata",
-    ]
-    config.Autograde.autograde_preprocessors = [
-        "autograder.nbgrader_plugin.autograding.Examine",
-        "nbgrader.preprocessors.IgnorePattern",
-        "nbgrader.preprocessors.LimitOutput",
-        "autograder.nbgrader_plugin.autograding.SaveMarks",
-        "nbgrader.preprocessors.AssignLatePenalties",
-        "nbgrader.preprocessors.CheckCellMetadata",
-    ]
-    config.Autograde.exporter_class = "autograder.nbgrader_plugin.autograding.AnyNotebook"
+    _plug_in(config)
     _connect_to_the_exchange(config)
     # A mark scheme stands in the locked question above a written answer, which keeps its "no response" check.
     config.ClearMarkScheme.enforce_metadata = False
@@ -166,6 +151,30 @@ def configure(config: Config) -> Config:
     return config
 
 
+def _plug_in(config: Config) -> None:
+    """Sets the kit's steps among nbgrader's own, in releasing an assignment and in grading."""
+    plugin = import_module(PLUGIN)
+    own = [f"{step.__module__}.{step.__name__}" for step in GenerateAssignment.preprocessors.default_args[0]]
+    config.GenerateAssignment.preprocessors = [*own, plugin.RUN_ALL]
+    config.Autograde.sanitize_preprocessors = [  # by name, so that formgrader can show its configuration
+        "nbgrader.preprocessors.ClearOutput",
+        plugin.REPAIR,
+        "nbgrader.preprocessors.DeduplicateIds",
+        "nbgrader.preprocessors.OverwriteKernelspec",
+        "nbgrader.preprocessors.OverwriteCells",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    config.Autograde.autograde_preprocessors = [
+        plugin.EXAMINE,
+        "nbgrader.preprocessors.IgnorePattern",
+        "nbgrader.preprocessors.LimitOutput",
+        plugin.SAVE_MARKS,
+        "nbgrader.preprocessors.AssignLatePenalties",
+        "nbgrader.preprocessors.CheckCellMetadata",
+    ]
+    config.Autograde.exporter_class = plugin.ANY_NOTEBOOK
+
+
 def _configuration_elsewhere() -> Config:
     """The configuration that nbgrader reads in other places than the repository."""
     try:
@@ -184,22 +193,24 @@ def _connect_to_the_exchange(config: Config) -> None:
     if not SHARED_EXCHANGE.exists() and "root" not in {**elsewhere.Exchange, **config.Exchange}:
         config.Exchange.root = str(settings.make_class_folder() / "exchange")
         Path(config.Exchange.root).mkdir(exist_ok=True)
-    for step, name in (("collect", "Collect"), ("release_feedback", "ReleaseFeedback")):
+    plugin = import_module(PLUGIN)
+    for step, name in (("collect", plugin.COLLECT), ("release_feedback", plugin.RELEASE_FEEDBACK)):
         if step not in elsewhere.ExchangeFactory:
-            config.ExchangeFactory.setdefault(step, f"autograder.nbgrader_plugin.exchanging.{name}")
+            config.ExchangeFactory.setdefault(step, name)
 
 
 def _show_safely(config: Config) -> None:
     """Feedback and formgrader show what a student wrote, and run none of it. (nbgrader's templates clean nothing.)"""
+    reports = import_module(REPORTS)
     config.HTMLExporter.sanitize_html = True
-    config.HTMLExporter.preprocessors = ["autograder.reports.safe_html.CleanOutputs"]
+    config.HTMLExporter.preprocessors = [reports.CLEAN_OUTPUTS]
     config.HTMLExporter.filters = {
-        "markdown2html": "autograder.reports.safe_html.markdown2html",
-        "clean_html": "autograder.reports.safe_html.clean_once",
-        "strip_files_prefix": "autograder.reports.safe_html.unchanged",
+        "markdown2html": reports.MARKDOWN_TO_HTML,
+        "clean_html": reports.CLEAN_HTML,
+        "strip_files_prefix": reports.UNCHANGED,
     }
     config.SanitizeHTML.enabled = True
-    config.GenerateFeedback.exporter_class = "autograder.reports.feedback_page.FeedbackPage"
+    config.GenerateFeedback.exporter_class = reports.FEEDBACK_PAGE
 
 
 def _read_times_as_grade_does() -> None:
@@ -207,7 +218,7 @@ def _read_times_as_grade_does() -> None:
 
     nbgrader has no setting for that, and fails with a student's work or a whole page where the file holds no time.
     """
-    CourseDirectory.get_existing_timestamp = lambda self, folder: read_time(Path(folder) / "timestamp.txt")[0]
+    CourseDirectory.get_existing_timestamp = lambda self, folder: read_time(Path(folder) / "timestamp.txt").at
     NbGraderAPI.get_submitted_timestamp = lambda self, unit, student: self.coursedir.get_existing_timestamp(
         self.coursedir.format_path(self.coursedir.submitted_directory, student, unit)
     )
@@ -215,7 +226,7 @@ def _read_times_as_grade_does() -> None:
 
 def _follow_the_deadlines() -> None:
     """Unless the instructor has chosen another plugin, late penalties are those of the class's deadlines."""
-    AssignLatePenalties.plugin_class.default_value = "autograder.nbgrader_plugin.lateness.ByDeadlines"
+    AssignLatePenalties.plugin_class.default_value = import_module(PLUGIN).BY_DEADLINES
 
 
 def gradebook_of(url: str) -> Gradebook:

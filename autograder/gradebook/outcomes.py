@@ -3,10 +3,9 @@
 from typing import NotRequired, TypedDict
 
 
-class Record(TypedDict):
-    """What became of one exercise of a student: a line of a unit's results."""
+class ExerciseRecord(TypedDict):
+    """What became of one exercise, whether in a class's run or in a file that is judged by itself."""
 
-    student: str
     exercise: str
     state: str
     points: float
@@ -14,6 +13,19 @@ class Record(TypedDict):
     message: str
     misconception: str | None
     problem: str | None
+
+
+class FileRecord(ExerciseRecord):
+    """What became of the exercise that one file solves, and of each of its properties: what `judge` prints."""
+
+    passed: bool
+    checks: list[dict]
+
+
+class Record(ExerciseRecord):
+    """What became of one exercise of a student: a line of a unit's results."""
+
+    student: str
     failed: list[str]
     repairs: list[str]
     sandbox: str
@@ -31,8 +43,8 @@ class Outcome(TypedDict):
 
     `scores` and `comments` are the gradebook's, by cell; a score is None where a human is to mark. `notebook` is the text
     of the graded notebook, which journals leave out; `times` are the seconds that examining each exercise took. A class's
-    run adds the `folder` that the submission lay in, the fingerprint of the `kit`, and the answers that are `unchanged`
-    since they were marked.
+    run adds the `folder` that the submission lay in, the text that says when it was `handed_in`, the fingerprint of the
+    `kit`, and the answers that are `unchanged` since they were marked.
     """
 
     student: str
@@ -46,6 +58,7 @@ class Outcome(TypedDict):
     records: list[Record]
     sandbox: str
     folder: NotRequired[str]
+    handed_in: NotRequired[str]
     kit: NotRequired[str]
     unchanged: NotRequired[list[str]]
     kept: NotRequired[Kept]

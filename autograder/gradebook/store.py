@@ -32,8 +32,8 @@ from autograder.gradebook.outcomes import Outcome, Record
 from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
 from autograder.intake.places import SECRET
-from autograder.intake.submissions import handed_in_at, secret_of
-from autograder.intake.timestamp import read_time
+from autograder.intake.submissions import secret_of
+from autograder.intake.timestamp import read_time, time_of
 
 warnings.filterwarnings(
     "ignore", category=sqlalchemy.exc.SAWarning
@@ -136,7 +136,7 @@ def save_notebook(outcome: Outcome) -> Path | None:
     file = graded_file(outcome["student"], outcome["unit"])
     folder = outcome.get("folder", outcome["student"])
     for name, text in (
-        ("timestamp.txt", handed_in_at(folder, outcome["unit"])[1]),
+        ("timestamp.txt", outcome.get("handed_in", "")),
         (SECRET, secret_of(folder, outcome["unit"])),
     ):
         if text:
@@ -284,7 +284,7 @@ def apply_deadlines(unit: str, outcomes: Mapping[str, Outcome] = NOTHING) -> Non
     """Enters due date, extensions, penalties and times of all submissions again, as they are now.
 
     Args:
-        outcomes: what grading found, by student; it says where each student's time is read.
+        outcomes: what grading found, by student; it says when each student's work was handed in.
 
     Raises:
         KitError: the deadlines cannot be used, or the gradebook cannot be used or stays locked.
@@ -307,8 +307,8 @@ def apply_deadlines(unit: str, outcomes: Mapping[str, Outcome] = NOTHING) -> Non
 def _handed_in_at(outcome: Outcome) -> datetime | None:
     """When the graded submission was handed in; of a submission that is gone the time lies beside its graded notebook."""
     if "kept" in outcome:
-        return read_time(graded_file(outcome["student"], outcome["unit"]).with_name("timestamp.txt"))[0]
-    return handed_in_at(outcome.get("folder", outcome["student"]), outcome["unit"])[0]
+        return read_time(graded_file(outcome["student"], outcome["unit"]).with_name("timestamp.txt")).at
+    return time_of(outcome.get("handed_in", ""))
 
 
 def late_penalties() -> AssignLatePenalties:

@@ -70,8 +70,11 @@ def grade(
     handed_out, handed_in = class_of(unit, student)
     with Journal(journal_file(unit)) as journal:
         earlier = EarlierMarks(unit, journal, missing_as_zero)
+        settled = {submission.student for submission in handed_in.submissions if earlier.is_settled(submission)}
+        present = settled - earlier.kept.keys()
+        note_times(journal, [submission for submission in handed_in.submissions if submission.student in present])
         todo = [
-            submission for submission in handed_in.submissions if not earlier.is_settled(submission) or again or student
+            submission for submission in handed_in.submissions if again or student or submission.student not in settled
         ]
         with closing(graded(unit, todo, handed_out, options, handed_in.folders)) as outcomes:
             keep(unit, journal, (outcome for outcome in outcomes if not earlier.stays(outcome)))
@@ -87,6 +90,12 @@ def grade(
         return [
             record for submission in handed_in.submissions for record in journal.outcomes[submission.student]["records"]
         ]
+
+
+def note_times(journal: Journal, submissions: list[Submission]) -> None:
+    """Notes when submissions that were graded before were handed in: they may have been handed in again as they are."""
+    for submission in submissions:
+        journal.outcomes[submission.student]["handed_in"] = submission.handed_in.text
 
 
 def _lost_students(unit: str, journal: Journal, students: set[str]) -> list[str]:
@@ -128,16 +137,18 @@ def has_changed(submission: Submission, known: Mapping[str, Outcome]) -> bool:
 def graded(
     unit: str, todo: list[Submission], handed_out: tuple, options: Options, folders: dict[str, str]
 ) -> Generator[Outcome, None, None]:
-    """The outcome of each submission once it is graded, with the folder it lay in and the fingerprint of the grading code."""
+    """The outcome of each submission once it is graded, with where it lay, when it was handed in, and the code's fingerprint."""
     (released, plain), level, kit = handed_out, options.sandbox(), fingerprint(unit)
     here = not options.scheduler
+    times = {submission.student: submission.handed_in.text for submission in todo}
     tasks = [task(submission, released, plain, options.device, level, options.accept_weak, here) for submission in todo]
     outcomes = grade_all(tasks, options.workers, options.scheduler)
     shown = {"desc": f"grading {unit}", "unit": "submission", "leave": False, "disable": not tasks}
     outcome: Outcome
     with tqdm(outcomes, total=len(tasks), **shown) as bar:
         for outcome in bar:
-            yield {**outcome, "folder": folders[outcome["student"]], "kit": kit}
+            student = outcome["student"]
+            yield {**outcome, "folder": folders[student], "handed_in": times[student], "kit": kit}
 
 
 def keep(unit: str, journal: Journal, outcomes: Iterable[Outcome]) -> None:

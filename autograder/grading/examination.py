@@ -1,27 +1,27 @@
 """Has one notebook's code run in the sandbox, and judges its observations in this process, where no student code runs."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from autograder.bank import catalogue
-from autograder.bank.cases.drawing import draw
-from autograder.bank.declaration import Exercise
-from autograder.bank.freezing import allow_for_rounding, expect, frozen_exercise, with_mistakes
 from autograder.grading import second_try
 from autograder.grading.cause import with_cause
-from autograder.grading.examined import GRADED, KILLED, TIMEOUT, UNJUDGED, Came, Examined
+from autograder.grading.concluding import (
+    conclude_joint,
+    conclude_look,
+    conclude_unobserved,
+    failing_places,
+    is_late,
+)
+from autograder.grading.examined import GRADED, Came, Examined
+from autograder.grading.looks import first_look, joint_places, whole_look
 from autograder.intake.guard import guarded
 from autograder.intake.student_code import Notebook
-from autograder.sandbox.job import Job, JobCell, Run
+from autograder.sandbox.job import Job, JobCell
 from autograder.sandbox.limits import Limits
-from utils.checking.concluding import conclude
-from utils.checking.judging.judge import judge
+from autograder.sandbox.run import Run
 from utils.checking.judging.problems import Problem
-from utils.checking.judging.verdict import Result, Verdict
-from utils.checking.messages import composing
-from utils.checking.messages.describing import describe
-from utils.checking.packs.packing import pack
-from utils.checking.records import Failure, FrozenCase, FrozenExercise, Observation
+from utils.checking.records import Failure, Observation
 
 
 def examine_cells(
@@ -51,10 +51,9 @@ def examine_cells(
     Returns:
         the outputs by cell index, and one Examined for each exercise named.
     """
-    drawn = {cell["exercise"]: prepared(cell["exercise"], seed) for cell in cells if "exercise" in cell}
     begun = first or []
     sent = {"device": device, "files": files or {}, "first": begun}
-    examination = _Examination(drawn, level, limits, reveal, sent)
+    examination = _Examination(seed, level, limits, reveal, sent)
     sources = [cell["source"] for cell in cells if "source" in cell]
     came = examination.of(cells, sources)
     for index, why in came.run.fatal.items():
@@ -70,7 +69,7 @@ def examine_cells(
 class _Examination:
     """What the examinations of a submission have in common, whichever of its cells they run."""
 
-    drawn: dict[str, "Prepared"]
+    seed: str
     level: str
     limits: Limits
     reveal: bool
@@ -78,46 +77,71 @@ class _Examination:
 
     def of(self, cells: list[JobCell], sources: list[str]) -> Came:
         """Runs the cells and judges what comes; `sources` is all code in which a call could hide."""
-        drawn = {cell["exercise"]: self.drawn[cell["exercise"]] for cell in cells if "exercise" in cell}
-        cases = {name: exercise.packed for name, exercise in drawn.items()}
-        job = Job({**self.sent, "cells": cells, "cases": cases}, self.level, self.limits)
-        for exercise in drawn.values():
-            _ = exercise.expected  # computed here, while the job runs
-        run = job.result()
-        observations, ended = dict(run.observations), {name: _why_ended(name, cells, run) for name in drawn}
-        _note_hidden_calls([*drawn], sources, run)
-        _note_confined_cells([*drawn], run)
-        examined = [_conclude(exercise, run, self.limits, ended[name], self.reveal) for name, exercise in drawn.items()]
+        names = [cell["exercise"] for cell in cells if "exercise" in cell]
+        looks = _Looks(self.seed, _hidden_calls(names, sources) or {})
+        cases = {name: first_look(name, self.seed).packed for name in names}
+        watched = [name for name in names if catalogue.find_exercise(name).forbidden]
+        job = {**self.sent, "cells": cells, "cases": cases, "watched": watched}
+        started = Job(job, self.level, self.limits, looks.closer)
+        for name in names:
+            _ = first_look(name, self.seed).expected  # computed here, while the job runs
+        run = started.result()
+        observations, ended = dict(run.observations), {name: _why_ended(name, cells, run) for name in names}
+        looks.note_hidden_calls(run)
+        _note_confined_cells(names, run)
+        examined = [
+            replace(self._judged(name, looks, run, ended[name]), seconds=run.seconds.get(name, 0.0)) for name in names
+        ]
         return Came(run, observations, examined, {name for name, (why, _) in ended.items() if why})
 
-
-class Prepared:
-    """The cases of an exercise that a seed draws, as they are sent to a job, and what is expected of each."""
-
-    def __init__(self, name: str, seed: str):
-        self.exercise = catalogue.find_exercise(name)
-        self.cases = draw(self.exercise, seed, grading=True)
-        self.packed = pack(self.cases)
-
-    @cached_property
-    def mistakes(self) -> list[dict]:
-        """For each case, the results of misconceptions, as far as they were needed."""
-        return [{} for _ in self.cases]
-
-    @cached_property
-    def expected(self) -> list[FrozenCase]:
-        return [expect(self.exercise, case) for case in self.cases]
-
-    @cached_property
-    def lenient(self) -> list[FrozenCase]:
-        """What is expected, with room for rounding; measured only where something failed."""
-        return [allow_for_rounding(self.exercise, case) for case in self.expected]
+    def _judged(self, name: str, looks: "_Looks", run: Run, ended: tuple[str, bool]) -> Examined:
+        """What became of one exercise, from what was observed at the look that was the last."""
+        whole, first, joint = whole_look(name, self.seed), first_look(name, self.seed), looks.joint.get(name)
+        observations = run.observations.get(name)
+        count = len(first.cases) if joint is None else len(whole.cases) + len(joint)
+        if observations is None or len(observations) != count:
+            return conclude_unobserved(whole, run, self.limits, ended, self.reveal)
+        if joint is None:
+            failing = failing_places(first, observations)
+            return conclude_look(first, observations, self.reveal) if failing else Examined(name, GRADED, whole.right)
+        judged = conclude_look(whole, observations[: len(whole.cases)], self.reveal)
+        if not joint or not judged.result.passed:
+            return judged
+        return conclude_joint(judged, first.among(joint), observations[len(whole.cases) :], self.reveal)
 
 
-@lru_cache(maxsize=1024)
-def prepared(name: str, seed: str) -> Prepared:
-    """An exercise's cases for a seed; they are drawn once and kept."""
-    return Prepared(name, seed)
+@dataclass
+class _Looks:
+    """Decides, while a job runs, whether an exercise is to be examined more closely than at the first look.
+
+    Attributes:
+        hidden: exercise -> a forbidden call that was kept out of sight.
+        joint: exercise that was examined more closely -> the places of the joint cases that failed at the first look.
+    """
+
+    seed: str
+    hidden: dict[str, str]
+    joint: dict[str, list[int]] = field(default_factory=dict)
+
+    def closer(self, name: str, observations: Sequence[Observation]) -> list[dict]:
+        """The cases of a closer look at an exercise, packed; none where it is right, or too slow for more."""
+        self.joint.pop(name, None)
+        if any(map(is_late, observations)):
+            return []
+        whole, first = whole_look(name, self.seed), first_look(name, self.seed)
+        failing = failing_places(first, observations)
+        if not failing and name not in self.hidden:
+            return []
+        self.joint[name] = [place for place in joint_places(first, whole) if place in failing]
+        return [*whole.packed, *(first.packed[place] for place in self.joint[name])]
+
+    def note_hidden_calls(self, run: Run) -> None:
+        """Adds a forbidden call that was kept out of sight to an exercise's observations."""
+        for name in filter(run.observations.__contains__, self.hidden):
+            run.observations[name] = [
+                replace(observation, called=(*observation.called, self.hidden[name]))
+                for observation in run.observations[name]
+            ]
 
 
 def _error_output(why: str, hung: bool) -> dict:
@@ -133,15 +157,11 @@ def _why_ended(name: str, cells: list[JobCell], run: Run) -> tuple[str, bool]:
 
 
 @guarded(lambda *_: None)
-def _note_hidden_calls(names: list[str], sources: list[str], run: Run) -> None:
-    """Adds a forbidden call that was kept out of sight to an exercise's observations."""
+def _hidden_calls(names: list[str], sources: list[str]) -> dict[str, str]:
+    """Exercise -> a forbidden call that was kept out of sight, by its name."""
     notebook = Notebook(sources)
-    for name in names:
-        hidden = notebook.hidden_call(catalogue.find_exercise(name).forbidden, name)
-        if hidden and name in run.observations:
-            run.observations[name] = [
-                replace(observation, called=(*observation.called, hidden)) for observation in run.observations[name]
-            ]
+    hidden = {name: notebook.hidden_call(catalogue.find_exercise(name).forbidden, name) for name in names}
+    return {name: call for name, call in hidden.items() if call}
 
 
 def _note_confined_cells(names: list[str], run: Run) -> None:
@@ -160,50 +180,3 @@ def _is_absent(observation: Observation) -> bool:
     return observation.failure is not None and (
         observation.failure.stage == "missing" or observation.failure.type == "NameError"
     )
-
-
-def _conclude(drawn: Prepared, run: Run, limits: Limits, fatal: tuple, reveal: bool) -> Examined:
-    exercise, expected, name = drawn.exercise, drawn.expected, drawn.exercise.name
-    observations = run.observations.get(name)
-    state = GRADED
-    if observations is None or len(observations) != len(expected):
-        state, stage, text = _never_observed(run, limits, *fatal)
-        observations = [Observation(failure=Failure(stage, state, text))] * len(expected)
-    elif any(observation.failure and observation.failure.stage == "timeout" for observation in observations):
-        state = TIMEOUT
-    frozen = frozen_exercise(exercise, expected)
-    seconds = run.seconds.get(name, 0.0)
-    frozen, verdicts = _judged(exercise, expected, observations, reveal)
-    problems = {verdict.problem for verdict in verdicts} - {None}
-    if Problem.CONFINED in problems:
-        return Examined(name, UNJUDGED, _left_open(frozen, verdicts), seconds)
-    # An exercise that is right or unfinished leaves nothing to explain.
-    if state == GRADED and problems - {Problem.UNFINISHED}:
-        explained = with_mistakes(exercise, drawn.lenient, observations, drawn.mistakes)
-        frozen, verdicts = _judged(exercise, explained, observations, reveal)
-    return Examined(name, state, conclude(frozen, verdicts), seconds)
-
-
-def _judged(
-    exercise: Exercise, cases: list[FrozenCase], observations: list[Observation], reveal: bool
-) -> tuple[FrozenExercise, list[Verdict]]:
-    """The exercise around its cases, and the verdict on each of them."""
-    frozen = replace(frozen_exercise(exercise, cases), is_hidden=not reveal)
-    return frozen, [judge(frozen, *pair) for pair in zip(frozen.cases, observations)]
-
-
-def _left_open(exercise: FrozenExercise, verdicts: list[Verdict]) -> Result:
-    """The result of an exercise that a human is to mark; it has no points of its own, whatever passed."""
-    shown = next(verdict for verdict in verdicts if verdict.problem is Problem.CONFINED)
-    message = composing.unjudged(exercise.name, describe(exercise, shown))
-    concluded = conclude(exercise, verdicts)
-    return replace(concluded, points=0.0, problem=Problem.CONFINED, misconception=None, message=message)
-
-
-def _never_observed(run: Run, limits: Limits, fatal: str, hung: bool) -> tuple[str, str, str]:
-    """The state of an exercise without observations, and the stage and the text of its failure."""
-    if not fatal and run.how == TIMEOUT:
-        return TIMEOUT, "unreached", f"{limits.submission_seconds:g} s"
-    if hung:
-        return TIMEOUT, "timeout", f"{limits.cell_seconds:g} s"
-    return KILLED, "killed", fatal or run.why

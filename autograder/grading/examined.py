@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from autograder.gradebook.outcomes import ExerciseRecord
 from autograder.sandbox.job import Run
 from utils.checking.judging.verdict import Result
 from utils.checking.records import Observation
@@ -20,6 +21,19 @@ class Examined:
     result: Result
     seconds: float = 0.0
     note: str = ""
+
+    @property
+    def record(self) -> ExerciseRecord:
+        """The outcome as plain data."""
+        return {
+            "exercise": self.exercise,
+            "state": self.state,
+            "points": self.result.points,
+            "max_points": self.result.max_points,
+            "message": self.result.message,
+            "misconception": self.result.misconception,
+            "problem": self.result.problem,
+        }
 
 
 @dataclass(frozen=True)

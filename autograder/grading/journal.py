@@ -4,11 +4,16 @@ import fcntl
 import json
 import os
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 from autograder import settings
 from autograder.files import write_atomically
-from autograder.gradebook.outcomes import Outcome
+from autograder.gradebook.outcomes import Outcome, Record
+
+# What every reader of an outcome relies on.
+_NEEDED = {"student": str, "unit": str, "digest": str, "scores": dict, "comments": dict, "records": list}
 
 
 class Journal:
@@ -18,7 +23,7 @@ class Journal:
     journal is open, no other run can open it; `wait_seconds` is how long to wait for one.
 
     Raises:
-        KitError: another run has it open.
+        KitError: another run has it open, or it holds a line that this version of the kit has not written.
     """
 
     def __init__(self, file: Path, left_out: tuple = ("notebook",), wait_seconds: float = 0.0):
@@ -49,33 +54,30 @@ class Journal:
 
     def _read(self) -> None:
         whole = 0
-        if self.file.exists():
-            for line in self.file.read_bytes().splitlines(keepends=True):
-                if not line.endswith(b"\n") or not self._take(line):
-                    break
-                whole += len(line)
+        try:
+            for entry, end in _entries(self.file):
+                self._take(entry)
+                whole = end
+        except settings.KitError:
+            self._lock.close()
+            raise
         self._opened = open(self.file, "ab")
         if self._opened.tell() > whole:
             os.truncate(self.file, whole)
             self._opened.seek(whole)
 
-    def _take(self, line: bytes) -> bool:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            return False
+    def _take(self, entry: dict) -> None:
         if "recorded" in entry:
             self.unrecorded -= set(entry["recorded"])
         else:
-            self.outcomes[entry["student"]] = entry
+            self.outcomes[entry["student"]] = cast(Outcome, entry)
             self.unrecorded.add(entry["student"])
-        return True
 
     def append(self, outcome: Outcome) -> None:
         """Notes an outcome; it is on disk when this returns. The graded notebook is a file of its own."""
         entry = {name: value for name, value in outcome.items() if name not in self.left_out}
         self._write(entry)
-        self._take(json.dumps(entry).encode())
+        self._take(json.loads(json.dumps(entry)))
 
     def recorded(self, students: list[str]) -> None:
         """Notes that these students' outcomes are in the gradebook."""
@@ -112,13 +114,46 @@ def journal_file(unit: str, kind: str = "journal") -> Path:
 
 
 def load_outcomes(unit: str) -> dict[str, Outcome]:
-    """The outcomes by student that a unit's journal holds, read without opening it; empty if there is none."""
-    file = journal_file(unit)
-    lines = file.read_text(encoding="utf-8", errors="replace").split("\n") if file.exists() else []
-    entries = []
-    for line in lines:
+    """The outcomes by student that a unit's journal holds, read without opening it; empty if there is none.
+
+    Raises:
+        KitError: it holds a line that this version of the kit has not written.
+    """
+    entries = (entry for entry, _ in _entries(journal_file(unit)))
+    return {entry["student"]: cast(Outcome, entry) for entry in entries if "student" in entry}
+
+
+def _entries(file: Path) -> Iterator[tuple[dict, int]]:
+    """The entries of a journal, and where each one's line ends; a last line that was cut short is none.
+
+    Raises:
+        KitError: a line is none of this version of the kit.
+    """
+    lines, end = file.read_bytes().splitlines(keepends=True) if file.exists() else [], 0
+    for number, line in enumerate(lines, 1):
+        end += len(line)
+        if not line.strip():
+            continue
         try:
-            entries.append(json.loads(line))
-        except ValueError:
-            break
-    return {entry["student"]: entry for entry in entries if "student" in entry}
+            entry, is_whole = json.loads(line), line.endswith(b"\n")
+        except (ValueError, RecursionError):
+            entry, is_whole = None, False
+        if number == len(lines) and not is_whole:
+            return
+        if not _is_entry(entry):
+            raise settings.KitError(
+                f"{file}, line {number}: no outcome of this version of the kit; all other lines are as they were. Take this"
+                " line out, or move the file away: marks stay in the gradebook, and submissions are graded again."
+            )
+        yield entry, end
+
+
+def _is_entry(entry: object) -> bool:
+    """Whether this version of the kit may have written an entry, and can work with it."""
+    if not isinstance(entry, dict):
+        return False
+    if "recorded" in entry:
+        return isinstance(entry["recorded"], list) and all(isinstance(name, str) for name in entry["recorded"])
+    if not all(isinstance(entry.get(name), kind) for name, kind in _NEEDED.items()):
+        return False
+    return all(isinstance(record, dict) and Record.__required_keys__ <= record.keys() for record in entry["records"])

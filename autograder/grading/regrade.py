@@ -5,7 +5,7 @@ from contextlib import closing
 
 from autograder.gradebook import store
 from autograder.gradebook.outcomes import Outcome, Record
-from autograder.grading.class_run import Options, class_of, graded, has_changed, keep
+from autograder.grading.class_run import Options, class_of, graded, has_changed, keep, note_times
 from autograder.grading.earlier_marks import EarlierMarks
 from autograder.grading.fingerprint import fingerprint
 from autograder.grading.journal import Journal, journal_file
@@ -30,6 +30,7 @@ def regrade(unit: str, options: Options) -> tuple[list[str], list[Outcome]]:
         with closing(graded(unit, todo, handed_out, options, handed_in.folders)) as reached:
             for outcome in reached:
                 fresh.append(outcome)
+        note_times(fresh, handed_in.submissions)
         outcomes = [fresh.outcomes[submission.student] for submission in handed_in.submissions]
         outcomes = [outcome for outcome in outcomes if not earlier.stays(outcome)]
         return [*_change_lines(journal.outcomes, outcomes), *handed_in.notes, *earlier.told()], outcomes

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from autograder import settings
 from autograder.bank import catalogue
+from autograder.gradebook.outcomes import FileRecord
 from autograder.grading.examination import examine_cells
 from autograder.grading.examined import MALFORMED, Examined
 from autograder.sandbox.job import JobCell
@@ -11,7 +12,7 @@ from autograder.sandbox.limits import limits_of
 from utils.checking.judging.verdict import Result
 
 
-def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str = "judge") -> dict:
+def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str = "judge") -> FileRecord:
     """The verdict on the exercise `name` as the Python file `file` solves it, ready for JSON.
 
     Raises:
@@ -24,11 +25,11 @@ def judge_file(name: str, file: Path, level: str, device: str = "cpu", seed: str
     source, fault = read_source(file)
     if fault:
         message = f"✗ {name} · the file\n  {fault}"
-        return as_record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
+        return _record(Examined(name, MALFORMED, Result(name, 0, exercise.max_points, MALFORMED, None, message, ())))
     cells: list[JobCell] = [{"source": source}, {"exercise": name}]
     limits = limits_of(exercise.unit, device)
     _, (examined,) = examine_cells(cells, seed, level, limits, device, reveal=True)
-    return as_record(examined)
+    return _record(examined)
 
 
 def read_source(file: Path) -> tuple[str, str]:
@@ -51,17 +52,8 @@ def read_source(file: Path) -> tuple[str, str]:
     return source, ""
 
 
-def as_record(examined: Examined) -> dict:
-    """One exercise's outcome as plain data, the same for `judge` and `grade`."""
+def _record(examined: Examined) -> FileRecord:
+    """The exercise's record, with whether it passed and what each of its cases showed."""
     result = examined.result
-    return {
-        "exercise": examined.exercise,
-        "state": examined.state,
-        "passed": result.passed,
-        "points": result.points,
-        "max_points": result.max_points,
-        "misconception": result.misconception,
-        "problem": result.problem,
-        "message": result.message,
-        "checks": [{"property": v.property, "passed": v.passed, "problem": v.problem} for v in result.verdicts],
-    }
+    checks = [{"property": v.property, "passed": v.passed, "problem": v.problem} for v in result.verdicts]
+    return {**examined.record, "passed": result.passed, "checks": checks}

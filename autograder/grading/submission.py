@@ -30,6 +30,12 @@ from autograder.sandbox.job import JobCell
 from autograder.sandbox.limits import Limits
 from utils.checking.judging.verdict import Result
 
+# stands for what a cell shows once grading has run the notebook's code on its cases
+_LEFT_OUT = {
+    "output_type": "stream",
+    "name": "stdout",
+    "text": "(what this cell shows is left out below the first check)",
+}
 PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training
 
 
@@ -164,9 +170,7 @@ def _examine(notebook: NotebookNode, task: Task, level: str) -> list[Examined]:
     python_version = notebook.metadata.get("language_info", {}).get("version", "")
     examined = [newer_python.left_open(judged, cells, python_version) for judged in examined]
     task["notes"] = [*task["notes"], *dict.fromkeys(judged.note for judged in examined if judged.note)]
-    for index, cell in enumerate(notebook.cells):
-        if cell.cell_type == "code":
-            cell.outputs = [nbformat.from_dict(output) for output in outputs.get(index, [])]
+    _show_outputs(notebook, outputs)
     _show_results(notebook, examined)
     notebook.metadata.course.sandbox = level
     return examined
@@ -182,6 +186,16 @@ def _job_cell(cell: NotebookNode, plain: list[str]) -> JobCell:
     if nbgrader_utils.is_solution(cell):
         step["own"] = _grade_id(cell)
     return step
+
+
+def _show_outputs(notebook: NotebookNode, outputs: dict[int, list[dict]]) -> None:
+    """Fills in what cells have shown, down to the first check: below it, code knows cases, and might show them."""
+    checks = [index for index, cell in enumerate(notebook.cells) if is_test_of(cell)]
+    for index, cell in enumerate(notebook.cells):
+        if cell.cell_type == "code":
+            shown = outputs.get(index, [])
+            shown = [_LEFT_OUT] if shown and checks and index > checks[0] else shown
+            cell.outputs = [nbformat.from_dict(output) for output in shown]
 
 
 def _show_results(notebook: NotebookNode, examined: list[Examined]) -> None:
@@ -214,17 +228,10 @@ def as_markdown(text: str) -> str:
 
 
 def _record(student: str, judged: Examined, notes: list[str], level: str) -> Record:
-    result = judged.result
     return {
         "student": student,
-        "exercise": judged.exercise,
-        "state": judged.state,
-        "points": result.points,
-        "max_points": result.max_points,
-        "message": result.message,
-        "misconception": result.misconception,
-        "problem": result.problem,
-        "failed": [verdict.property for verdict in result.verdicts if not verdict.passed],
+        **judged.record,
+        "failed": [verdict.property for verdict in judged.result.verdicts if not verdict.passed],
         "repairs": list(notes),
         "sandbox": level,
     }

@@ -38,7 +38,7 @@ def task(
         "digest": submission.digest,
         "released": [vars(cell) for cell in released],
         "plain": plain,
-        "seed": settings.submission_seed(submission.unit, submission.student),
+        "seed": settings.submission_seed(submission.unit, submission.student, submission.digest),
         "device": device,
         "level": level,
         "accept_weak": accept_weak,

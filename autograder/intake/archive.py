@@ -16,6 +16,10 @@ MAX_LIST = 4_000_000  # the most bytes of an archive's list of its members
 PIECE = 4096  # bytes that are decompressed at once: two methods of zip know no bound of their own
 DEEPEST = 3  # the most archives within one another that are opened
 MEMBERS = 60  # the most members of one archive that are unpacked
+LISTED = 20_000  # the most names that are weighed, of all the archives of a file together
+# Bytes up to which a member may be packed as tightly as can be; a larger one that shrank to less than so small a part
+# of itself is no notebook: text with many repeats in it shrinks to a fiftieth.
+FREE, TIGHTEST = 10_000_000, 200
 
 
 @dataclass(frozen=True)
@@ -30,9 +34,10 @@ class Member:
 
 @dataclass
 class Budget:
-    """How many bytes may still be unpacked, of all the archives of a submission together."""
+    """How many bytes may still be unpacked, and how many names weighed, of all the archives of a file together."""
 
     left: int
+    names: int = LISTED
 
 
 class _Sipped(io.FileIO):
@@ -69,11 +74,7 @@ def _members_inside(
     opened: IO[bytes], order: Callable, budget: Budget, most: int, where: str, depth: int
 ) -> Iterator[Member]:
     with zipfile.ZipFile(opened) as archive:
-        by_name = {
-            member.filename: member for member in archive.infolist() if not member.is_dir() and order(member.filename)
-        }
-        # Of several members of the same name the last is taken.
-        for member in sorted(by_name.values(), key=lambda listed: order(listed.filename))[:MEMBERS]:
+        for member in _likeliest(archive, order, budget):
             path = f"{where}{member.filename}"
             if PurePosixPath(member.filename).suffix.lower() != ".zip":
                 data, fault = _unpacked(archive, member, budget, most)
@@ -82,6 +83,16 @@ def _members_inside(
                 data, _ = _unpacked(archive, member, budget, most)
                 if data is not None and zipfile.is_zipfile(io.BytesIO(data)):
                     yield from _members_inside(_SippedBytes(data), order, budget, most, f"{path}/", depth + 1)
+
+
+def _likeliest(archive: zipfile.ZipFile, order: Callable, budget: Budget) -> list[zipfile.ZipInfo]:
+    """The members that are unpacked, in their order; of several members of the same name the last is taken."""
+    weighed: dict[str, tuple[tuple, zipfile.ZipInfo]] = {}
+    for member in archive.infolist():
+        if budget.names > 0 and not member.is_dir() and (key := order(member.filename)):
+            budget.names -= 1
+            weighed[member.filename] = key, member
+    return [member for _, member in sorted(weighed.values(), key=lambda entry: entry[0])[:MEMBERS]]
 
 
 def _change_time(member: zipfile.ZipInfo) -> float | None:
@@ -95,11 +106,17 @@ def _change_time(member: zipfile.ZipInfo) -> float | None:
 def _unpacked(archive: zipfile.ZipFile, member: zipfile.ZipInfo, budget: Budget, most: int) -> tuple[bytes | None, str]:
     if member.flag_bits & 1:
         return None, "is protected by a password; hand in the notebook itself"
+    too_large = f"is larger than {most // 1_000_000} MB; clear its outputs and hand in the notebook itself"
+    # What a list says of a size is a bound that is kept when a member is read, whether it is true or not.
+    if member.file_size > min(most, budget.left):
+        return None, too_large
+    if member.file_size > max(FREE, TIGHTEST * min(member.compress_size, archive.start_dir)):
+        return None, "is packed more tightly than a notebook can be; clear its outputs and hand in the notebook itself"
     data = bytearray()
     with archive.open(member) as opened:
         while len(data) <= min(most, budget.left) and (piece := opened.read(PIECE)):
             data += piece
     budget.left -= len(data)
     if len(data) > most or budget.left < 0:
-        return None, f"is larger than {most // 1_000_000} MB; clear its outputs and hand in the notebook itself"
+        return None, too_large
     return bytes(data), ""

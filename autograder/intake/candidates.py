@@ -54,13 +54,17 @@ class Reader:
         self.taken: set[Path] = set()  # the files that candidates were read from
 
     def read(self, files: list[Path]) -> list[Candidate]:
-        """The candidates among files, as many as are compared; of candidates with the same bytes only the first."""
+        """The candidates among files, as many as are compared; of candidates with the same bytes only the first.
+
+        So it is with those of one archive that cannot be had for the same reason: they would leave no room for others.
+        """
         candidates: dict[bytes | str, Candidate] = {}
         likely = sorted(files, key=lambda file: (file != self.asked, not places.is_notebook(file.name)))
         for file in likely[:OPENED]:
             for candidate in self._candidates_in(file):
                 self.taken.add(file)
-                candidates.setdefault(candidate.name if candidate.data is None else candidate.data, candidate)
+                missing = f"{candidate.file}: {candidate.fault}"
+                candidates.setdefault(missing if candidate.data is None else candidate.data, candidate)
                 if len(candidates) >= LOOKED_AT:
                     return list(candidates.values())
         return list(candidates.values())

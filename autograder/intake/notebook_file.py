@@ -15,6 +15,9 @@ from autograder.intake.guard import guarded, reason
 MAX_CELL, MAX_CELLS, MAX_SOURCE = 100_000, 2000, 1_000_000
 # The most values of a notebook's JSON: reading a million takes a second and a hundred megabytes.
 MAX_VALUES = 3_000_000
+# A notebook with more cells than this, or with more lists and mappings in them, their outputs aside, is not read: each
+# becomes an object of a kilobyte. Long notebooks have 200 cells of about five; nobody writes a fiftieth of either.
+MOST_CELLS, MOST_OBJECTS = 10_000, 200_000
 _HALF_CHARACTER = re.compile(r"\\u[dD][89a-fA-F]")
 _VERSION = re.compile(r"3\.\d{1,3}(?:\.\w{1,9})?", re.ASCII)
 _KINDS = ("code", "markdown", "raw")
@@ -31,12 +34,16 @@ _FAULTS = (  # what reading a file raises, and a sentence on it; the first that 
 )
 
 
+class TooMuch(ValueError):
+    """A notebook holds more than anybody writes; the message is a sentence on what."""
+
+
 def _fault(error: BaseException, data: bytes) -> tuple[None, str, list[str]]:
     """A sentence on why a file cannot be read, from whatever nbformat and json raise.
 
     Where the file is of a known other kind, the sentence names that kind instead.
     """
-    if isinstance(error, merge_conflict.Conflicted):
+    if isinstance(error, (merge_conflict.Conflicted, TooMuch)):
         return None, str(error), []
     kind_name, advice = file_kinds.kind(data)
     if kind_name:
@@ -58,8 +65,51 @@ def parse(data: bytes) -> tuple[nbformat.NotebookNode | None, str, list[str]]:
     notebook = _load_json(_decode(data, notes), notes)
     if not isinstance(notebook, dict) or not isinstance(notebook.get("cells", notebook.get("worksheets")), list):
         raise TypeError("no list of cells")
-    _drop_outputs(notebook.get("cells", []), notes)
+    _keep_what_is_read(notebook, notes)
     return _sound(_mended(notebook), notes), "", notes
+
+
+def _keep_what_is_read(notebook: dict, notes: list[str]) -> None:
+    """Leaves out what no later step reads, before an object is made of anything; counts what is left.
+
+    Raises:
+        TooMuch: there are more cells than anybody writes, or more in them.
+    """
+    cells = _cells_as_read(notebook)
+    if len(cells) > MOST_CELLS:
+        raise TooMuch(
+            f"The notebook has {len(cells):,} cells, and more than {MOST_CELLS:,} are not read. Copy what you wrote into the"
+            " assignment as it was handed out, and hand that in."
+        )
+    _drop_outputs(cells, notes)
+    about = notebook.get("metadata")
+    notebook["metadata"] = (
+        {name: about[name] for name in ("kernelspec", "language_info") if name in about}
+        if isinstance(about, dict)
+        else {}
+    )
+    if _has_more_objects([cells, notebook["metadata"]], MOST_OBJECTS):
+        raise TooMuch(
+            "The notebook's cells hold more attachments or metadata than can be read. Copy what you wrote into the"
+            " assignment as it was handed out, and hand that in."
+        )
+
+
+def _cells_as_read(notebook: dict) -> list[dict]:
+    """The cells of a notebook, in the form of today or in that before 2015."""
+    sheets = notebook.get("worksheets", [])
+    lists = [notebook.get("cells"), *(sheet.get("cells") for sheet in sheets if isinstance(sheet, dict))]
+    return [cell for cells in lists if isinstance(cells, list) for cell in cells if isinstance(cell, dict)]
+
+
+def _has_more_objects(values: list, most: int) -> bool:
+    """Whether there are more lists and mappings than so many within one another."""
+    level, count = values, len(values)
+    while level and count <= most:
+        inner = (held for value in level for held in (value.values() if isinstance(value, dict) else value))
+        level = [value for value in inner if isinstance(value, (list, dict))]
+        count += len(level)
+    return count > most
 
 
 def _decode(data: bytes, notes: list[str]) -> str:
@@ -93,10 +143,13 @@ def _mended(notebook: dict) -> nbformat.NotebookNode:
     """The notebook with parts of the types that later steps rely on."""
     if not isinstance(notebook.get("metadata"), dict):
         notebook["metadata"] = {}
-    if "worksheets" in notebook:  # the form of notebooks before 2015
+    if "worksheets" in notebook:  # the form of notebooks before 2015, in which code has to have outputs
+        for cell in _cells_as_read(notebook):
+            if cell.get("cell_type") == "code":
+                cell.setdefault("outputs", [])
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return nbformat.reads(json.dumps(notebook), as_version=4)
+            notebook = nbformat.reads(json.dumps(notebook), as_version=4)
     notebook["nbformat"], notebook["nbformat_minor"] = 4, 5
     notebook["cells"] = [cell for cell in notebook["cells"] if isinstance(cell, dict)]
     for cell in notebook["cells"]:
@@ -138,11 +191,16 @@ def _sound(notebook: NotebookNode, notes: list[str]) -> NotebookNode:
 
 def _drop_outputs(cells: list, notes: list[str]) -> None:
     """Leaves outputs out of the cells before any other step works through them."""
-    size = sum(len(str(cell.pop("outputs"))) for cell in cells if isinstance(cell, dict) and cell.get("outputs"))
+    size = sum(_length(cell.pop("outputs")) for cell in cells if isinstance(cell, dict) and cell.get("outputs"))
     if size > 5_000_000:
         notes.append(
             f"The outputs of the notebook took {size // 1_000_000} MB; they were dropped, as outputs are made anew."
         )
+
+
+def _length(outputs: object) -> int:
+    """The length of outputs as text, of which no more than one is made at a time."""
+    return sum(len(repr(output)) + 2 for output in outputs) if isinstance(outputs, list) else len(str(outputs))
 
 
 def _drop_excess_cells(notebook: NotebookNode, notes: list[str]) -> None:

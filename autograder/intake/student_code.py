@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import lru_cache
 
 from autograder.intake.guard import guarded
@@ -10,6 +11,10 @@ from autograder.intake.guard import guarded
 ORDINARY = 10_000
 MAX_NESTING = 300  # levels of a cell's code: nobody writes more by hand
 _CHAIN = re.compile(r"(?:\.[\s\\]*+\w++[\s\\]*+){300}")  # Python reads `import a.b.c…` in time of the length squared
+
+# What IPython assigns: `files = !ls`, `took = %timeit -o f()`; and what it looks up: `f?`, `??f`, `torch.*max*?`.
+_ASSIGNED = re.compile(r"([^=#]*)=[^\S\n]*(?:!|%(?=[^\W\d]))")
+_LOOKED_UP = re.compile(r"\s*(?:\?\??[\w.*]+|[\w.*]+\?\??)\s*")
 
 EVASIVE = {  # names of Python's and the course's own means by which a call to torch could go unwatched
     "threading", "_thread", "concurrent", "multiprocessing", "ctypes", "gc", "_getframe", "inside", "runner", "WatchedCalls",
@@ -44,7 +49,10 @@ def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     plain = "\n".join("pass" if line.lstrip()[:1] in ("%", "!") else line for line in source.splitlines())
     if plain.count(".") > MAX_NESTING and _CHAIN.search(plain):
         raise RecursionError("a chain of names")
-    tree = ast.parse(plain)
+    try:
+        tree = ast.parse(plain)
+    except SyntaxError:
+        tree = ast.parse("\n".join(_in_python(source.splitlines())))
     level: list[ast.AST] = [tree]
     depth = 0
     while level:
@@ -52,6 +60,27 @@ def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
         if depth > MAX_NESTING:
             raise RecursionError("nested too deeply")
     return tree.body, frozenset()
+
+
+def _in_python(lines: list[str]) -> Iterator[str]:
+    """A cell's lines with what is IPython's own in them as Python: a command as the call for which it stands.
+
+    A command that goes on over several lines stays one statement of as many.
+    """
+    is_continued = False
+    for line in lines:
+        goes_on = line.endswith("\\")
+        if is_continued:
+            yield "" if goes_on else ")"
+            is_continued = goes_on
+            continue
+        assigned = _ASSIGNED.match(line)
+        indent = line[: len(line) - len(line.lstrip())]
+        if line.lstrip()[:1] in ("%", "!") or _LOOKED_UP.fullmatch(line) or assigned:
+            yield f"{assigned[1] + '=' if assigned else indent}get_ipython().getoutput({'' if goes_on else ')'}"
+            is_continued = goes_on
+        else:
+            yield line
 
 
 _kept = lru_cache(maxsize=1024)(_read_anew)

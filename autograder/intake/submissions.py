@@ -3,7 +3,6 @@
 import base64
 import hashlib
 from dataclasses import dataclass, field
-from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from autograder.intake.choosing import choose
 from autograder.intake.file_kinds import READ, kind
 from autograder.intake.guard import guarded, reason
 from autograder.intake.places import SECRET, Places, listed, places, plain, read, unit_folder
-from autograder.intake.timestamp import read_time
+from autograder.intake.timestamp import HandInTime, read_time
 
 MAX_EXTRA = 5_000_000  # the most bytes of an extra file that travels with a notebook
 LONGEST = 1000  # the most bytes of a secret that are read
@@ -29,6 +28,7 @@ class Submission:
         malformed: why what there is cannot be used.
         notes: what was put right to find it, in sentences for instructor and student.
         files: extra files that travel with it, name -> base64.
+        handed_in: when it was handed in, as nbgrader's timestamp.txt says.
     """
 
     student: str
@@ -38,35 +38,37 @@ class Submission:
     malformed: str = ""
     notes: tuple = ()
     files: dict = field(default_factory=dict)
+    handed_in: HandInTime = HandInTime()
 
     @property
     def digest(self) -> str:
-        """What tells this submission from another version of it."""
+        """What tells this submission from another version of it; when it was handed in does not count."""
         parts = [self.data or b"", self.missing.encode(), self.malformed.encode()]
         parts += [f"{name}:{data}".encode() for name, data in sorted(self.files.items())]
         return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 def _unreadable(error: BaseException, student: str, unit: str) -> Submission:
-    return Submission(student, unit, malformed=f"The folder handed in cannot be read ({reason(error)}).")
+    sentence = f"The folder handed in cannot be read ({reason(error)})."
+    return Submission(student, unit, malformed=sentence, handed_in=hand_in_time(student, unit))
 
 
 @guarded(_unreadable)
 def find(student: str, unit: str) -> Submission:
     """Finds one submission: wherever in the student's folder the most work on the unit lies, under whatever name."""
-    home = settings.class_folder() / "submitted" / student
+    home, handed_in = settings.class_folder() / "submitted" / student, hand_in_time(student, unit)
     folder = unit_folder(home, unit)
     student_places, reader = places(home, folder, unit), Reader(home, folder, unit)
     chosen, notes = (None, []) if home.is_symlink() else choose(student_places, reader)
     if chosen is None:
-        return Submission(student, unit, missing=_missing_note(unit, [home, folder, reader.asked], student_places))
+        sentence = _missing_note(unit, [home, folder, reader.asked], student_places)
+        return Submission(student, unit, missing=sentence, handed_in=handed_in)
     beside = folder if chosen.file.is_relative_to(folder) else chosen.file.parent
     files = [file for file in student_places.near if file.is_relative_to(folder) or file.parent == beside]
     extra, left_out = _extra_files(beside, [file for file in files if file.is_relative_to(beside)], reader.taken)
     aside = f"{listed(left_out)} lay beside the notebook and {'was' if len(left_out) == 1 else 'were'} left out."
-    unknown = _hand_in_time(student, unit)[2]
-    notes = [*notes, *([aside] if left_out else []), *([unknown] if unknown else [])]
-    return Submission(student, unit, chosen.data, malformed=chosen.fault, notes=tuple(notes), files=extra)
+    notes = [*notes, *([aside] if left_out else []), *([handed_in.fault] if handed_in.fault else [])]
+    return Submission(student, unit, chosen.data, "", chosen.fault, tuple(notes), extra, handed_in)
 
 
 def _missing_note(unit: str, asked: list[Path], student_places: Places) -> str:
@@ -85,9 +87,10 @@ def _file_in_words(file: Path) -> str:
     return f"{plain(file.name)}, {what}: {advice}" if what else f"{plain(file.name)}, which is no notebook"
 
 
-def handed_in_at(student: str, unit: str) -> tuple[datetime | None, str]:
-    """When a submission was handed in, as nbgrader's timestamp.txt says, and that file's text; None if it cannot be told."""
-    return _hand_in_time(student, unit)[:2]
+@guarded(lambda *_: HandInTime())
+def hand_in_time(student: str, unit: str) -> HandInTime:
+    """When a submission was handed in, as nbgrader's timestamp.txt says; `find` reads it once for all that is done with one."""
+    return read_time(unit_folder(settings.class_folder() / "submitted" / student, unit) / "timestamp.txt")
 
 
 @guarded(lambda *_: "")
@@ -95,11 +98,6 @@ def secret_of(student: str, unit: str) -> str:
     """What nbgrader's exchange put beside a submission, under which its feedback is found; "" if there is none."""
     data, _ = read(unit_folder(settings.class_folder() / "submitted" / student, unit) / SECRET, LONGEST)
     return (data or b"").decode().strip()
-
-
-@guarded(lambda *_: (None, "", ""))
-def _hand_in_time(student: str, unit: str) -> tuple[datetime | None, str, str]:
-    return read_time(unit_folder(settings.class_folder() / "submitted" / student, unit) / "timestamp.txt")
 
 
 def _extra_files(folder: Path, files: list[Path], taken: set[Path]) -> tuple[dict, list[str]]:

@@ -5,6 +5,7 @@ import re
 import stat
 from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from nbgrader.utils import parse_utc
 
@@ -15,16 +16,33 @@ ZONE = re.compile(r"[\w+-]+(:\d\d)?(/[\w+-]+)*", re.ASCII)  # a path that led el
 UNREAD = "timestamp.txt does not say a time that can be read; when this was handed in counts as unknown."
 
 
-@guarded(lambda error, file: (None, "", "" if isinstance(error, FileNotFoundError) else UNREAD))
-def read_time(file: Path) -> tuple[datetime | None, str, str]:
-    """The time in a file, in UTC, and the file's text; or None, "" and, if there is such a file, a sentence on it.
+class HandInTime(NamedTuple):
+    """When something was handed in, in UTC, and the text that says so; else None, "" and, if a text says no time, a sentence."""
 
-    No link is followed, and nothing that is no file is waited for.
-    """
+    at: datetime | None = None
+    text: str = ""
+    fault: str = ""
+
+
+@guarded(lambda error, file: HandInTime(fault="" if isinstance(error, FileNotFoundError) else UNREAD))
+def read_time(file: Path) -> HandInTime:
+    """The time in a file; no link is followed, and nothing that is no file is waited for."""
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as opened:
         data = opened.read(LONGEST + 1) if stat.S_ISREG(os.fstat(opened.fileno()).st_mode) else b""
-    text = data.decode()
-    parts = text.strip().split(" ")
-    if not text.strip() or len(data) > LONGEST or len(parts) == 3 and not ZONE.fullmatch(parts[2]):
+    if len(data) > LONGEST:
         raise ValueError("no time")
-    return parse_utc(text.strip()), text, ""
+    text = data.decode()
+    return HandInTime(_parsed(text), text)
+
+
+@guarded(lambda *_: None)
+def time_of(text: str) -> datetime | None:
+    """The time that a text says, in UTC, such as the text of a HandInTime; None where it says none."""
+    return _parsed(text)
+
+
+def _parsed(text: str) -> datetime:
+    parts = text.strip().split(" ")
+    if not text.strip() or len(parts) == 3 and not ZONE.fullmatch(parts[2]):
+        raise ValueError("no time")
+    return parse_utc(text.strip())

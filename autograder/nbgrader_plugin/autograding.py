@@ -109,7 +109,7 @@ class Examine(NbGraderPreprocessor):
         work["malformed"], work["other"] = noted.get("malformed", ""), noted.get("other", "")
         work["notes"] = [*submission.notes, *noted.get("notes", []), *noted.get("repairs", [])]
         outcome = examine_repaired(nb, work, level)
-        _keep_outcome(unit, outcome)
+        _keep_outcome(unit, {**outcome, "handed_in": submission.handed_in.text})
         return nb, resources
 
 

@@ -31,13 +31,14 @@ from autograder.sandbox.levels import MEANING
 MOST_PAIRS = 50
 
 
-def write_report(unit: str, pseudonyms: bool = False, section: str | None = None) -> Path:
+def write_report(unit: str, pseudonyms: bool = False, section: str | None = None, workers: int | None = None) -> Path:
     """Writes the report of a graded unit as one HTML file that needs no network, and returns its path.
 
     Args:
         pseudonyms: names are replaced by ones that stay the same within the class and lead back only with its folder;
             the page is a file of its own.
         section: only the students of this section are in it.
+        workers: how many processes read submissions at once; without it, one for each core.
 
     Raises:
         KitError: the unit is not graded yet, the class has no such section, or the gradebook cannot be used.
@@ -48,7 +49,7 @@ def write_report(unit: str, pseudonyms: bool = False, section: str | None = None
         raise settings.KitError(f"{unit}: nobody who is graded is in {group}.")
     name = unit + (only.suffix if only else "") + (SUFFIX if pseudonyms else "")
     page = settings.class_folder() / "report" / f"{name}.html"
-    contents = summary(unit, records, pseudonyms, only)
+    contents = summary(unit, records, pseudonyms, only, workers)
     for topic in contents["topics"]:
         topic["link"] = reteaching.link(topic["reread"], page)
         topic["notebook"] = reteaching.notebook(topic["reread"])
@@ -81,7 +82,13 @@ def _points_cell(record: Record) -> float | str:
     return record["points"] if record["max_points"] else "" if record["problem"] else "✓"
 
 
-def summary(unit: str, records: list[Record], pseudonyms: bool = False, only: Section | None = None) -> dict:
+def summary(
+    unit: str,
+    records: list[Record],
+    pseudonyms: bool = False,
+    only: Section | None = None,
+    workers: int | None = None,
+) -> dict:
     """What the report says, as plain data.
 
     Args:
@@ -91,7 +98,8 @@ def summary(unit: str, records: list[Record], pseudonyms: bool = False, only: Se
     records = [record for record in records if only is None or record["student"] in only.students]
     shown_students = list(dict.fromkeys(record["student"] for record in records))
     display_names = {name: pseudonym(name) if pseudonyms else name for name in shown_students}
-    pairs = [pair for pair in similar_pairs(unit, everyone) if {pair.one, pair.other} <= {*shown_students, PUBLISHED}]
+    all_pairs, uncompared = similar_pairs(unit, everyone, workers)
+    pairs = [pair for pair in all_pairs if {pair.one, pair.other} <= {*shown_students, PUBLISHED}]
     outcomes = {student: outcome for student, outcome in load_outcomes(unit).items() if student in display_names}
     if pseudonyms:
         records = [{**record, **_without_names(record, display_names[record["student"]])} for record in records]
@@ -124,13 +132,14 @@ def summary(unit: str, records: list[Record], pseudonyms: bool = False, only: Se
         "by_hand": [(record["student"], record["exercise"]) for record in records if record["state"] == UNJUDGED],
         "totals": Spread.of(list(points.values())),
         "of": students[0]["max_points"] if students else 0,
-        "topics": topics(unit, counted, quarters(points), not pseudonyms),
+        "topics": topics(unit, counted, quarters(points), not pseudonyms, workers),
         "unfinished": _unfinished_rows(counted, exercises),
         "quarters": QUARTERS,
         "silent": _silent_checks(counted, exercises),
         "pairs": copies[:MOST_PAIRS],
         "more_pairs": max(0, len(copies) - MOST_PAIRS),
         "published": _published_rows(pairs, display_names),
+        "uncompared": sorted(display_names[student] for student in uncompared if student in display_names),
     }
 
 

@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 
@@ -12,8 +13,8 @@ import numpy as np
 
 from autograder import settings
 from autograder.gradebook import store
-from autograder.intake.guard import guarded
 from autograder.intake.marked_cells import is_test_of
+from autograder.reports.bounded import each_bounded
 
 K = 20  # characters of tokenised code in one fingerprint: a short statement
 # One fingerprint is kept of so many neighbours; a line of code has three or four.
@@ -23,6 +24,8 @@ WINDOW = 4
 COMMON, FEW = 0.25, 5
 # Fingerprints of its own that a submission must have to be compared.
 LEAST = 20
+# Fingerprints of a submission beyond which it is not compared: a page of code has a hundred.
+MOST = 20_000
 # The share of the smaller submission's unusual fingerprints from which two submissions count as alike.
 ALIKE = 0.7
 # So many fingerprints, with this share of them in both, are no chance, however common each one is.
@@ -47,8 +50,10 @@ class AlikePair:
     identical: bool = False
 
 
-def similar_pairs(unit: str, students: list[str]) -> list[AlikePair]:
+def similar_pairs(unit: str, students: list[str], workers: int | None = None) -> tuple[list[AlikePair], list[str]]:
     """The pairs of submissions that are near-identical, and who took the published solution, most alike first.
+
+    And the students whose code is not compared, as it is too much, or cannot be read within limits of time and memory.
 
     What was handed out is taken out: the released code and the lesson's. So is, between students, what the published
     solution has too, and what much of the class wrote alike. Names, comments and spacing do not count. A high share is a
@@ -57,19 +62,25 @@ def similar_pairs(unit: str, students: list[str]) -> list[AlikePair]:
     released = nbformat.read(settings.ASSIGNMENTS / unit / f"{unit}.ipynb", as_version=4)
     lesson = settings.LESSON_TWINS / f"{unit}.py"
     handed_out = _of_cells(released.cells) | _fingerprints(lesson.read_text(encoding="utf-8"))
-    prints = {
-        student: _own_fingerprints(store.graded_file(student, unit), released) - handed_out for student in students
-    }
-    published = _own_fingerprints(settings.SOLUTIONS / unit / f"{unit}.ipynb", released) - handed_out
-    return pairs(prints, published)
+    released_code = frozenset(cell.source.strip() for cell in released.cells)
+    prints, not_compared = {student: set[int]() for student in students}, set()
+    for student, own in each_bounded(partial(_fingerprints_of, unit, released_code), students, workers):
+        if own is None or len(own) > MOST:
+            not_compared.add(student)
+        else:
+            prints[student] = own - handed_out
+    published = _own_fingerprints(settings.SOLUTIONS / unit / f"{unit}.ipynb", released_code) - handed_out
+    return pairs(prints, published), [student for student in students if student in not_compared]
 
 
-@guarded(lambda *_: set())
-def _own_fingerprints(file: Path, released: nbformat.NotebookNode) -> set[int]:
+def _fingerprints_of(unit: str, released_code: Set[str], student: str) -> set[int]:
+    return _own_fingerprints(store.graded_file(student, unit), released_code)
+
+
+def _own_fingerprints(file: Path, released_code: Set[str]) -> set[int]:
     """The fingerprints of the code in a notebook that was not handed out: of cells that are no checks, nor as released."""
     if not file.exists():
         return set()
-    released_code = {cell.source.strip() for cell in released.cells}
     notebook = nbformat.read(file, as_version=4)
     return _of_cells([cell for cell in notebook.cells if cell.source.strip() not in released_code])
 

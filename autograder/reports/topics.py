@@ -1,6 +1,8 @@
 """What a class misunderstood: each mistake with its sentence, how many make it, what to reread, and how it looks in code."""
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
+from functools import partial
 
 import nbformat
 
@@ -9,15 +11,24 @@ from autograder.gradebook.outcomes import Record
 from autograder.gradebook.store import graded_file
 from autograder.grading.examined import MALFORMED, MISSING, WRONG_NOTEBOOK
 from autograder.intake.guard import guarded
+from autograder.reports.bounded import each_bounded
 from utils.checking.observing.refusals import CONFINED
 
 NOTHING_TO_COUNT = (MISSING, MALFORMED, WRONG_NOTEBOOK)  # states that say nothing about an exercise
 UNFINISHED = "unfinished"
 _NOT_TAUGHT = (None, *NOTHING_TO_COUNT, CONFINED, UNFINISHED, "graded_earlier")  # problems that no lesson is about
 EXCERPTS, LONGEST = 2, 1_200  # how many students' code is shown for a mistake, and characters of each
+# Students whose code is looked at for that, and the characters of an answer that is read: Python needs long for some.
+LOOKED_AT, MOST_READ = 20, 20_000
 
 
-def topics(unit: str, records: list[Record], quarter: dict[str, tuple[float, ...]], open_names: bool) -> list[dict]:
+def topics(
+    unit: str,
+    records: list[Record],
+    quarter: dict[str, tuple[float, ...]],
+    open_names: bool,
+    workers: int | None = None,
+) -> list[dict]:
     """Misconceptions and other problems by how many students have them, most first, each with its sentence.
 
     What was not handed in, or not begun, is nothing to reteach; it is counted under its state.
@@ -36,6 +47,7 @@ def topics(unit: str, records: list[Record], quarter: dict[str, tuple[float, ...
         for name, exercise in declared.items()
         for mistake in exercise.explanations
     }
+    codes = _codes(unit, having, workers) if open_names else {}
     rows = []
     for (exercise, name), affected in sorted(having.items(), key=lambda item: (-len(item[1]), item[0])):
         spread = [sum(quarter[record["student"]][index] for record in affected) for index in range(4)]
@@ -48,7 +60,7 @@ def topics(unit: str, records: list[Record], quarter: dict[str, tuple[float, ...
                 "sample": _sample_message(affected) if open_names and (exercise, name) not in sentences else "",
                 "reread": _section_to_reread(affected),
                 "names": sorted(record["student"] for record in affected) if open_names else [],
-                "excerpts": _excerpts(unit, exercise, affected) if open_names else [],
+                "excerpts": _excerpts(codes, exercise, affected),
                 "cells": [{"students": round(count, 1), "share": 4 * count / len(quarter)} for count in spread],
             }
         )
@@ -80,18 +92,42 @@ def _section_to_reread(records: list[Record]) -> str:
     return sections.most_common(1)[0][0] if sections else ""
 
 
-def _excerpts(unit: str, exercise: str, records: list[Record]) -> list[str]:
+def _codes(
+    unit: str, having: Mapping[tuple[str, str], list[Record]], workers: int | None
+) -> dict[tuple[str, str], str]:
+    """(student, exercise) -> the answer, of as many students as are looked at for excerpts of these mistakes."""
+    exercises_of: dict[str, set[str]] = defaultdict(set)
+    for (exercise, _), affected in having.items():
+        for record in affected[:LOOKED_AT]:
+            exercises_of[record["student"]].add(exercise)
+    tasks = [(student, *sorted(exercises)) for student, exercises in exercises_of.items()]
+    answers_by_student = each_bounded(partial(_student_codes, unit), tasks, workers)
+    return {
+        (student, exercise): code
+        for (student, *_), codes in answers_by_student
+        for exercise, code in (codes or {}).items()
+    }
+
+
+def _excerpts(codes: Mapping[tuple[str, str], str], exercise: str, records: list[Record]) -> list[str]:
     """How the mistake looks in the code of some students who are not named, the shortest first."""
-    codes = {code for record in records[:20] if (code := _student_code(unit, exercise, record["student"]))}
-    return sorted(codes, key=len)[:EXCERPTS]
+    found = {codes.get((record["student"], exercise), "") for record in records[:LOOKED_AT]} - {""}
+    return sorted(found, key=lambda code: (len(code), code))[:EXCERPTS]
+
+
+@guarded(lambda *_: {})
+def _student_codes(unit: str, task: tuple[str, ...]) -> dict[str, str]:
+    """A student's answers to some exercises without docstrings and comments, as far as they can be had."""
+    student, *exercises = task
+    sources: dict[str, str] = {}
+    for cell in nbformat.read(graded_file(student, unit), as_version=4).cells:
+        sources.setdefault(cell.metadata.get("nbgrader", {}).get("grade_id"), cell.source)
+    return {exercise: _code(sources[exercise]) for exercise in exercises if exercise in sources}
 
 
 @guarded(lambda *_: "")
-def _student_code(unit: str, exercise: str, student: str) -> str:
-    """A student's answer without its docstring and comments, as far as it can be had."""
-    cells = nbformat.read(graded_file(student, unit), as_version=4).cells
-    source = next(cell.source for cell in cells if cell.metadata.get("nbgrader", {}).get("grade_id") == exercise)
-    return _without_comments(source)[:LONGEST]
+def _code(source: str) -> str:
+    return _without_comments(source)[:LONGEST] if len(source) <= MOST_READ else ""
 
 
 def _without_comments(source: str) -> str:

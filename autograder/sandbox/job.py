@@ -1,61 +1,29 @@
-"""Runs one job in the sandbox and collects what it sends, as plain data rebuilt field by field."""
+"""Runs one job in the sandbox: starts its process, feeds it, and notices how it ends."""
 
 import json
 import os
-import secrets
 import select
 import signal
-import tempfile
+import socket
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypedDict
 
 from autograder import settings
+from autograder.sandbox.conversation import Closer, Conversation
 from autograder.sandbox.levels import Warm
 from autograder.sandbox.limits import Limits
-from utils.checking.observing.refusals import CONFINED
-from utils.checking.packs.packing import bounded_text, unpack_observation
-from utils.checking.records import Observation
+from autograder.sandbox.run import ENDED, KILLED, STOPPED, TIMEOUT, Run
 
-MAX_BYTES = 32_000_000  # bytes that a job's process may send
-MAX_OUTPUTS = 60  # outputs of one cell that are kept
-ENDED, TIMEOUT, STOPPED, KILLED = "ended", "timeout", "stopped", "killed"
+MAX_BYTES, MAX_LINE = 32_000_000, 16_000_000  # bytes that a job's process may send, in all and in one line
+MAX_UNASKED = 1000  # lines that nobody asked for, after which a process is stopped
 GRACE = 2.0  # seconds beyond its own that a cell gets before its process is ended
 SETTLE = 2.0  # seconds that a process which has closed its pipe gets to end by itself
 # Seconds that are waited for a job's folder to be removed; where it holds much, the removal goes on afterwards.
 REMOVAL = 5.0
 ATTEMPTS = 4  # a job whose process dies in one cell is run again without that cell
-
-
-@dataclass
-class Run:
-    """What a job's process sent, by cell and by exercise, and how it came to its end.
-
-    Attributes:
-        outputs: cell index -> outputs in nbformat's form.
-        observations: exercise -> observations.
-        seconds: exercise -> how long observing it took.
-        confined: cell index -> an error that the confinement brought about in that cell, as an output.
-        reached: the number of cells that were finished.
-        how: "ended"; "timeout", of the whole job; "stopped", where one cell did not end; or "killed".
-        why: for a process that was killed, what ended it, in words.
-        fatal: cell index -> the words for a cell in which the process died or hung.
-        hung: the indices of those that hung.
-        lost: whether the sandbox itself was gone.
-    """
-
-    outputs: dict[int, list[dict]] = field(default_factory=dict)
-    observations: dict[str, list[Observation]] = field(default_factory=dict)
-    seconds: dict[str, float] = field(default_factory=dict)
-    confined: dict[int, dict] = field(default_factory=dict)
-    reached: int = 0
-    how: str = KILLED
-    why: str = ""
-    fatal: dict[int, str] = field(default_factory=dict)
-    hung: frozenset[int] = frozenset()
-    lost: bool = False
+LOSSES = 4  # a job whose sandbox is gone is run again in a new one, as long as it was lost less often than that
 
 
 class JobCell(TypedDict, total=False):
@@ -73,49 +41,68 @@ class JobCell(TypedDict, total=False):
 class Job:
     """A job under way: `Job(job, level, limits)` starts it, `result()` waits for its end.
 
-    A job (see `autograder.sandbox.inside.runner`) gets a process of its own, confined, with a scratch folder that is deleted.
+    It gets a process of its own, confined, with a scratch folder that is deleted.
+
+    Args:
+        job: "cells" (see JobCell), "cases" by exercise, "device", and, where there are some, "files" by name, in base64,
+            to lie beside the notebook, and "first", code that is run before the cells and shows nothing. "watched"
+            names the exercises whose calls are noted, by default all.
+        closer: gives, by an exercise's name and its observations, other cases on which to observe it at once.
     """
 
-    def __init__(self, job: dict, level: str, limits: Limits):
-        self.job, self.level, self.limits = job, level, limits
+    def __init__(self, job: dict, level: str, limits: Limits, closer: Closer = lambda *_: []):
+        self.job, self.level, self.limits, self.closer = job, level, limits, closer
         self.deadline = time.monotonic() + limits.submission_seconds
         self.hung: set[int] = set()
-        self.lost = False
+        self.lost_in: list[int] = []  # the cells that were under way when the sandbox was gone
         self._start({})
+        self._run: Future[Run] = Future()
+        # The process is fed meanwhile, whatever this thread does.
+        threading.Thread(target=self._accompany, daemon=True).start()
 
     def _start(self, fatal: dict[int, str]) -> None:
-        self.fatal, self.nonce = fatal, secrets.token_hex(16)
+        self.fatal = fatal
         seconds_left = max(1.0, self.deadline - time.monotonic())
         # The watcher ends the job earlier than this; this limit is for a watcher that is gone.
         self.give_up = time.monotonic() + seconds_left + 15
-        job = {**self.job, "seconds": self.limits.cell_seconds, "skip": list(fatal), "nonce": self.nonce}
         bounds = {"total": seconds_left, "memory": self.limits.memory_bytes, "disk": self.limits.disk_bytes}
-        receive, send = os.pipe()
-        status, tell = os.pipe()
+        self.channel, far_end = socket.socketpair()
+        self.status, tell = os.pipe()
         stop, self.go_on = os.pipe()
-        with tempfile.TemporaryFile() as file:
-            file.write(json.dumps(bounds).encode() + b"\n")
-            file.write(json.dumps(job).encode())
-            file.flush()
-            try:
-                self.warm = _fork(self.level, file.fileno(), send, tell, stop)
-            finally:
-                for descriptor in (send, tell, stop):
-                    os.close(descriptor)
-        self.receive, self.status = receive, status
+        self.channel.sendall(json.dumps(bounds).encode())
+        self.channel.setblocking(False)
+        try:
+            self.warm = _fork(self.level, far_end.fileno(), tell, stop)
+        finally:
+            far_end.close()
+            os.close(tell)
+            os.close(stop)
 
     def result(self) -> Run:
+        """The job's run, once it has ended."""
+        return self._run.result()
+
+    def _accompany(self) -> None:
+        try:
+            self._run.set_result(self._through())
+        except BaseException as error:
+            self._run.set_exception(error)
+
+    def _through(self) -> Run:
         """The job's run. Cells in which the process died or hung are left out, and the others run again, a few times."""
         while True:
             run = self._collect()
             if run.how == STOPPED:
                 self.hung.add(run.reached)
             run.hung = frozenset(self.hung)
-            # The cell is not at fault: its sandbox was gone, and there is a new one.
-            if run.lost and not self.lost:
-                self.lost = True
-                self._start(self.fatal)
-                continue
+            if run.lost:
+                # No cell is at fault where the sandbox was gone, unless that happens in the same one each time.
+                self.lost_in.append(run.reached)
+                if len(self.lost_in) < LOSSES:
+                    self._start(self.fatal)
+                    continue
+                if len(set(self.lost_in)) > 1:
+                    raise settings.KitError(f"the {self.level} sandbox was ended {LOSSES} times while one job ran.")
             survived = run.how == ENDED or run.how == TIMEOUT or run.reached >= len(self.job["cells"])
             if survived or len(self.fatal) + 1 >= ATTEMPTS or time.monotonic() > self.deadline - 1:
                 return run
@@ -130,27 +117,37 @@ class Job:
             os.close(self.go_on)
             self._end(run)
         finally:
-            os.close(self.receive)
+            self.channel.close()
             os.close(self.status)
         return run
 
     def _read(self, run: Run) -> bool:
-        """Takes lines until the end, or until a cell has been silent for longer than it may take.
+        """Takes lines and answers them until the end, or until a cell has been silent for longer than it may take.
 
         Returns:
-            whether the pipe was closed although there was more to come.
+            whether the process has closed its side although there was more to come.
         """
-        buffer, total, silence = b"", 0, self.limits.cell_seconds + GRACE
-        while run.how != ENDED and (seconds_left := min(silence, self.give_up - time.monotonic())) > 0:
-            if not select.select([self.receive], [], [], seconds_left)[0]:
-                return False
-            chunk = os.read(self.receive, 1 << 20)
-            total += len(chunk)
-            if not chunk or total > MAX_BYTES:
-                return not chunk
-            *lines, buffer = (buffer + chunk).split(b"\n")
-            for line in lines:
-                _take_line(line, run, self.nonce)
+        conversation = Conversation(self.job, self.limits.cell_seconds, run, self.closer)
+        beginning, to_send, total, silence = bytearray(), b"", 0, self.limits.cell_seconds + GRACE
+        try:
+            while run.how != ENDED and (seconds_left := min(silence, self.give_up - time.monotonic())) > 0:
+                sending = [self.channel] if to_send else []
+                readable, writable, _ = select.select([self.channel], sending, [], seconds_left)
+                if writable:
+                    to_send = to_send[self.channel.send(to_send) :]
+                chunk = self.channel.recv(1 << 16) if readable else b""
+                total += len(chunk)
+                if not chunk and not writable or total > MAX_BYTES:
+                    return bool(readable) and not chunk
+                beginning += chunk
+                *lines, beginning = beginning.split(b"\n") if b"\n" in chunk else [beginning]
+                to_send += b"".join(map(conversation.heard, lines))
+                if len(beginning) > MAX_LINE or conversation.unasked > MAX_UNASKED:
+                    return False
+        except OSError:  # it has ended before it read what was sent
+            return True
+        finally:
+            conversation.end()
         return False
 
     def _end(self, run: Run) -> None:
@@ -210,47 +207,3 @@ def _replace(level: str, warm: Warm) -> None:
     with _starting:
         if _running.get(level) is warm:
             _running.pop(level).end()
-
-
-def _take_line(line: bytes, run: Run, nonce: str) -> None:
-    """Enters one line into the run; a line that is not of the agreed form counts as not sent."""
-    try:
-        data = json.loads(line)
-        if data["nonce"] != nonce:
-            return
-        if "end" in data:
-            run.how = ENDED
-            return
-        index = int(data["cell"])
-        if "exercise" in data:
-            name = str(data["exercise"])
-            observations = [unpack_observation(item) for item in data["observations"]]
-            if data.get("again") or name not in run.observations:
-                run.observations[name] = observations
-            run.seconds.setdefault(name, min(1e6, max(0.0, float(data["seconds"]))))
-        elif "outputs" in data:
-            run.outputs.setdefault(index, [_rebuilt_output(item) for item in data["outputs"][:MAX_OUTPUTS]])
-            refused = [output for output in data["outputs"] if output.get("refused") == CONFINED]
-            if refused:
-                run.confined.setdefault(index, _rebuilt_output(refused[0]))
-        run.reached = max(run.reached, index + 1)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
-        pass
-
-
-def _rebuilt_output(item: dict) -> dict:
-    """An output in nbformat's form, rebuilt field by field: whatever else was sent is left out."""
-    kind = item["output_type"]
-    if kind == "stream":
-        name = "stderr" if item["name"] == "stderr" else "stdout"
-        return {"output_type": kind, "name": name, "text": _writable_text(item["text"])}
-    if kind == "error":
-        text = {name: bounded_text(item[name]) for name in ("ename", "evalue")}
-        return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
-    data = {name: _writable_text(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
-    return {"output_type": "display_data", "data": data, "metadata": {}}
-
-
-def _writable_text(text: object) -> str:
-    """Text that can be written to a file: half a character becomes a question mark."""
-    return str(text).encode("utf-8", "replace").decode()

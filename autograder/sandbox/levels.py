@@ -1,6 +1,5 @@
 """Chooses how submissions are confined, and starts the confined process from which their processes are forked."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -10,15 +9,14 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from contextlib import suppress
 from functools import cache
 from multiprocessing.util import Finalize
 from pathlib import Path
-from typing import TextIO
 
 from autograder import settings
-from autograder.sandbox.inside import disk, landlock, syscalls
+from autograder.sandbox.inside import landlock, syscalls
 from autograder.sandbox.inside.warm import BUBBLEWRAP, LANDLOCK, RLIMITS
+from autograder.sandbox.own_folder import OwnFolder
 
 LEVELS = (BUBBLEWRAP, LANDLOCK, RLIMITS)  # best first
 MEANING = {
@@ -40,7 +38,7 @@ _SMALL_FILES = ("/etc/ld.so.cache", "/etc/localtime", "/usr/share/zoneinfo", "/u
 # These folders say what the processor can do, by which torch chooses its kernels.
 _MACHINE_FOLDERS = ("/sys/devices/system/cpu", "/sys/devices/system/node")
 _START_SECONDS = 120
-_PREFIX = "submissions-"
+_STARTS = 5  # a process that ends without a word while it starts, as one that is killed does, is started again
 
 
 class Warm:
@@ -48,18 +46,33 @@ class Warm:
 
     def __init__(self, level: str):
         self.level = level
-        self.folder: str | None = None
-        self.lock: TextIO | None = None
-        if level != BUBBLEWRAP:
-            self.folder, self.lock = _scratch_folder()
-        plan = {"level": level, "readable": readable(), "scratch": self.folder or _SCRATCH, "writable": _writable()}
+        for _ in range(_STARTS):
+            self._start()
+            # bubblewrap may have been killed before what is inside was bound to end with it.
+            if self._receive() == b"r" and self.process.poll() is None:
+                return
+            self.process.kill()
+            self.process.wait()
+            self.said.seek(0)
+            lines = self.said.read().decode(errors="replace").strip().splitlines()
+            self.end()
+            if lines:
+                break
+        raise settings.KitError(
+            f"the {level} sandbox could not be started: {lines[-1] if lines else 'no reason given'}"
+        )
+
+    def _start(self) -> None:
+        self.folder = None if self.level == BUBBLEWRAP else OwnFolder("submissions-")
+        scratch = str(self.folder.path) if self.folder else _SCRATCH
+        plan = {"level": self.level, "readable": readable(), "scratch": scratch, "writable": _writable()}
         self.said = tempfile.TemporaryFile()
         self.channel, far_end = socket.socketpair()
         command = [sys.executable, "-m", "inside.warm", str(far_end.fileno()), json.dumps(plan)]
         self.process = subprocess.Popen(
-            _bubblewrap(command) if level == BUBBLEWRAP else command,
-            cwd="/" if level == BUBBLEWRAP else self.folder,
-            env=_environment(level, self.folder or _SCRATCH),
+            _bubblewrap(command) if self.level == BUBBLEWRAP else command,
+            cwd=scratch if self.folder else "/",
+            env=_environment(self.level, scratch),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=self.said,
@@ -68,17 +81,8 @@ class Warm:
         )
         far_end.close()
         # Workers do not run what is registered with atexit.
-        Finalize(None, self.end, exitpriority=1)
+        self.at_exit = Finalize(None, self.end, exitpriority=1)
         self.channel.settimeout(_START_SECONDS)
-        if self._receive() != b"r":
-            self.process.kill()
-            self.process.wait()
-            self.said.seek(0)
-            lines = self.said.read().decode(errors="replace").strip().splitlines()
-            self.end()
-            raise settings.KitError(
-                f"the {level} sandbox could not be started: {lines[-1] if lines else 'no reason given'}"
-            )
 
     def fork(self, *descriptors: int) -> bool:
         """Has a job started that reads and writes these descriptors; False if this process is gone."""
@@ -89,33 +93,19 @@ class Warm:
 
     def end(self) -> None:
         """Ends this process and every job that it has started."""
+        self.at_exit.cancel()
         self.channel.close()
         self.process.kill()
         self.process.wait()
         self.said.close()
         if self.folder:
-            disk.remove(Path(self.folder))
-        if self.lock:
-            self.lock.close()
+            self.folder.remove()
 
     def _receive(self) -> bytes:
         try:
             return self.channel.recv(1)
         except OSError:
             return b""
-
-
-def _scratch_folder() -> tuple[str, TextIO]:
-    """A new folder for jobs' scratch folders, and the lock that says it is in use; those of dead graders are removed."""
-    for old_folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
-        with suppress(OSError), open(old_folder / ".lock") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            disk.remove(old_folder)
-    folder = Path(tempfile.mkdtemp())
-    lock = open(folder / ".lock", "w")
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    # Other graders look for the prefix, so they find the folder only once it is locked.
-    return str(folder.rename(folder.with_name(_PREFIX + folder.name))), lock
 
 
 def readable() -> list[str]:

@@ -7,7 +7,10 @@ from answers import BANK, answers_to
 
 from autograder.bank import catalogue
 from autograder.bank.freezing import freeze
+from autograder.grading.concluding import conclude_look, failing_places
+from autograder.grading.looks import first_look
 from utils.checking.concluding import examine
+from utils.checking.observing.observe import observe
 
 pytestmark = pytest.mark.slow
 
@@ -86,6 +89,21 @@ def test_wrong_answers_are_caught(examined):
         answer.name for answer, results in answers if answer.verdict == "wrong" and any(one.passed for one in results)
     }
     assert slipped <= SLIPS.get(name, set())
+
+
+def test_the_first_look_of_grading_says_what_all_cases_say(examined):
+    name, answers = examined
+    look = first_look(name, SEEDS[0])
+    for answer, results in answers:
+        if results[0].passed:
+            observations = [observe(answer.object, case) for case in look.cases]
+            if failing_places(look, observations):  # then grading measures the room for rounding, too
+                result = conclude_look(look, observations, reveal=True).result
+                assert result.passed, f"{answer.name} ({answer.words})\n{result.message}"
+        else:
+            each = (not failing_places(look.among([place]), [observe(answer.object, case)])
+                    for place, case in enumerate(look.cases))  # fmt: skip
+            assert not all(each), f"{answer.name} ({answer.words}) passes the first look"
 
 
 def test_most_wrong_answers_are_told_what_is_wrong(examined):

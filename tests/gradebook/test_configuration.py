@@ -9,7 +9,9 @@ import nbformat
 import pytest
 from classes import ROOT, UNIT
 from nbgrader.api import Gradebook
+from traitlets.utils.importstring import import_item
 
+from autograder import nbgrader_plugin, reports
 from autograder.gradebook import store
 from autograder.gradebook.nbgrader_configuration import configuration
 from autograder.settings import KitError
@@ -85,6 +87,12 @@ def _totals(folder):
     with Gradebook(classes.sqlite(folder)) as gradebook:
         found = gradebook.assignment_submissions(UNIT)
         return {one.student.id: (one.score, one.late_submission_penalty, one.needs_manual_grade) for one in found}
+
+
+def test_everything_that_nbgrader_loads_of_the_kit_by_name_is_there():
+    names = [name for package in (nbgrader_plugin, reports) for key, name in vars(package).items() if key.isupper()]
+    assert 0 < len(names) == len({*names})
+    assert [name for name in names if not callable(import_item(name))] == []
 
 
 @pytest.mark.slow

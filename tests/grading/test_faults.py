@@ -176,17 +176,22 @@ def test_a_full_disk_is_told_in_a_line_and_the_next_run_goes_on(undisturbed, tmp
     whole(tmp_path / "kept", undisturbed[1])
 
 
+def _outcome(student):
+    held = {"unit": "unit", "digest": "", "scores": {}, "comments": {}, "records": []}
+    return {"student": student, "notebook": "text", **held}
+
+
 def test_a_line_that_was_cut_short_is_dropped_and_the_rest_kept(tmp_path):
     file = tmp_path / "unit.journal.jsonl"
     with Journal(file) as journal:
-        journal.append({"student": "a", "notebook": "text", "records": []})
+        journal.append(_outcome("a"))
         journal.recorded(["a"])
-        journal.append({"student": "b", "notebook": "text", "records": []})
+        journal.append(_outcome("b"))
     with file.open("ab") as opened:
         opened.write(b'{"student": "c", "rec')
     with Journal(file) as journal:
         assert set(journal.outcomes) == {"a", "b"} and journal.unrecorded == {"b"}
-        journal.append({"student": "c", "notebook": "text", "records": []})
+        journal.append(_outcome("c"))
         journal.compact()
     with Journal(file) as journal:
         assert list(journal.outcomes) == ["a", "b", "c"] and journal.unrecorded == {"b", "c"}

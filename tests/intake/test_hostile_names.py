@@ -78,4 +78,4 @@ def test_a_name_that_no_system_takes_is_a_sentence(class_folder, name):
     os.makedirs(class_folder / "submitted")
     found = submissions.find(name, UNIT)
     assert found.data is None and (found.malformed or found.missing)
-    assert submissions.handed_in_at(name, UNIT) == (None, "")
+    assert submissions.hand_in_time(name, UNIT)[:2] == (None, "")

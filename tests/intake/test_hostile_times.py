@@ -42,7 +42,7 @@ def test_times_that_nbgrader_and_editors_write_are_read(tmp_path, text):
 
 def test_a_submission_without_a_time_is_not_told_of_one(class_folder):
     classes.hand_in(class_folder, "student", _solution())
-    assert submissions.find("student", UNIT).notes == () and submissions.handed_in_at("student", UNIT) == (None, "")
+    assert submissions.find("student", UNIT).notes == () and submissions.hand_in_time("student", UNIT)[:2] == (None, "")
 
 
 def _solution():

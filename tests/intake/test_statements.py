@@ -1,7 +1,10 @@
 """What a statement binds and needs is read as Python would find it, and nothing is run."""
 
+import time
+
 import pytest
 
+from autograder.intake import student_code
 from autograder.intake.statements import statements
 
 
@@ -43,6 +46,39 @@ def test_a_method_that_is_called_may_change_its_object():
 def test_statements_of_one_line_stay_together_and_magics_are_left_out():
     found = statements("%%time\nimport math; x = 1\n!ls\n%matplotlib inline\ny = math.pi\n")
     assert [each.source for each in found if each.binds] == ["import math; x = 1", "y = math.pi"]
+
+
+@pytest.mark.parametrize(
+    ("source", "binds"),
+    [
+        ("x = !ls", [("x = !ls", {"x"})]),
+        ("x = %timeit -o f()\ny = x", [("x = %timeit -o f()", {"x"}), ("y = x", {"y"})]),
+        ("files = !ls \\\n  -l\ny = 1", [("files = !ls \\\n  -l", {"files"}), ("y = 1", {"y"})]),
+        ("if a:\n    t['k'] = !ls", [("if a:\n    t['k'] = !ls", {"t"})]),
+        ("x: list = !ls", [("x: list = !ls", {"x"})]),
+        (
+            "x = !ls\n!pip install \\\n  y\ndef f(x):\n    return x",
+            [("x = !ls", {"x"}), ("def f(x):\n    return x", {"f"})],
+        ),
+        ("f?\ndef g():\n    return 1", [("def g():\n    return 1", {"g"})]),
+    ],
+)
+def test_a_command_whose_output_is_assigned_is_read_as_the_assignment_that_it_is(source, binds):
+    found = [(each.source, set(each.binds)) for each in statements(source) if each.binds]
+    assert found == binds and student_code.parses(source)
+    assert student_code.defined(source) >= {name for _, names in binds for name in names} - {"t"}
+
+
+def test_code_beside_a_command_that_is_assigned_is_looked_at():
+    sources = ["import gc\nx = !ls\ndef f(X):\n    return torch.softmax(X)"]
+    assert student_code.Notebook(sources).hidden_call(("softmax",), "f") == "softmax"
+
+
+@pytest.mark.parametrize("piece", ["x = !ls\n", "=", " = ", "?", "\\\n", "x = !ls \\\n", "a.b*", "%x"])
+def test_commands_without_end_are_read_in_no_time(piece):
+    started = time.process_time()
+    statements(piece * (90_000 // len(piece)))
+    assert time.process_time() - started < 5
 
 
 def test_a_cell_that_is_not_python_counts_as_one_statement():

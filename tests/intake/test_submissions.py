@@ -10,6 +10,7 @@ import pytest
 from conftest import ROOT, UNIT
 
 from autograder.intake import notebook_file, places, submissions
+from autograder.intake.timestamp import read_time
 
 NOTEBOOK = (ROOT / "assignments" / UNIT / f"{UNIT}.ipynb").read_text(encoding="utf-8")
 
@@ -266,17 +267,30 @@ def test_a_link_in_the_notebooks_place_is_told(class_folder):
 def test_a_time_of_hand_in_that_cannot_be_read_is_none(class_folder, text):
     hand_in(class_folder, NOTEBOOK.encode())
     hand_in(class_folder, text, name="timestamp.txt")
-    assert submissions.handed_in_at("student", UNIT)[0] is None
+    assert submissions.hand_in_time("student", UNIT).at is None
+
+
+def test_when_a_submission_was_handed_in_is_read_once_and_travels_with_it(class_folder, monkeypatch):
+    hand_in(class_folder, NOTEBOOK.encode())
+    hand_in(class_folder, b"2026-02-03 04:05:06 UTC\n", name="timestamp.txt")
+    read = []
+    monkeypatch.setattr(submissions, "read_time", lambda path: read.append(path) or read_time(path))
+    found = submissions.find("student", UNIT)
+    assert found.handed_in.at.hour == 4 and found.handed_in.text == "2026-02-03 04:05:06 UTC\n"
+    assert read == [class_folder / "submitted" / "student" / UNIT / "timestamp.txt"]
+    (class_folder / "submitted" / "student" / UNIT / f"{UNIT}.ipynb").unlink()
+    nothing = submissions.find("student", UNIT)
+    assert nothing.missing and nothing.handed_in == found.handed_in
 
 
 def test_a_time_of_hand_in_is_read_and_neither_links_nor_pipes_are(class_folder):
     hand_in(class_folder, NOTEBOOK.encode())
     hand_in(class_folder, b"2026-02-03 04:05:06 UTC\n", name="timestamp.txt")
-    assert submissions.handed_in_at("student", UNIT)[0].hour == 4
+    assert submissions.hand_in_time("student", UNIT).at.hour == 4
     file = class_folder / "submitted" / "student" / UNIT / "timestamp.txt"
     file.rename(file.with_name("elsewhere"))
     file.symlink_to("elsewhere")
-    assert submissions.handed_in_at("student", UNIT) == (None, "")
+    assert submissions.hand_in_time("student", UNIT)[:2] == (None, "")
     file.unlink()
     os.mkfifo(file)
-    assert submissions.handed_in_at("student", UNIT) == (None, "")
+    assert submissions.hand_in_time("student", UNIT)[:2] == (None, "")

@@ -41,7 +41,7 @@ def alike(class_folder):
             file = class_folder / "autograded" / student / UNIT / f"{UNIT}.ipynb"
             file.parent.mkdir(parents=True)
             file.write_text(text, encoding="utf-8")
-        return {frozenset((one.one, one.other)): one.share for one in similar_pairs(UNIT, list(texts))}
+        return {frozenset((one.one, one.other)): one.share for one in similar_pairs(UNIT, list(texts))[0]}
 
     return compare
 

@@ -2,24 +2,18 @@
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import time
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 
 import pytest
-from classes import lives, until
 from conftest import ROOT, UNIT
+from in_sandbox import STRONG, printed, run
 
 from autograder import settings
 from autograder.grading.examination import examine_cells
-from autograder.sandbox import job, levels
+from autograder.sandbox import levels
 from autograder.sandbox.inside import landlock, syscalls
 from autograder.sandbox.levels import BUBBLEWRAP, LANDLOCK, RLIMITS
 from autograder.sandbox.limits import limits_of
-from autograder.trials.processes import family
 
 LOOK = """
 import os
@@ -64,7 +58,6 @@ for number in range(3, 4096):
     except OSError:
         pass
 """
-STRONG = [level for level in levels.available() if level != RLIMITS]
 
 
 @pytest.fixture(params=levels.available())
@@ -75,18 +68,6 @@ def level(request):
 @pytest.fixture(params=STRONG)
 def strong(request):
     return request.param
-
-
-def run(level, *cells, seconds=5.0, total=90.0, **more):
-    told = {"cells": [{"source": cell} for cell in cells], "cases": {}, "device": "cpu", **more}
-    limits = replace(limits_of(UNIT), cell_seconds=seconds, submission_seconds=total)
-    return job.Job(told, level, limits).result()
-
-
-def printed(level, source, **more):
-    """What a cell printed, or the error that it raised."""
-    (outputs,) = run(level, source, **more).outputs.values()
-    return "".join(out.get("text", out.get("ename", "")) for out in outputs).strip()
 
 
 def test_this_machine_has_the_levels_that_its_kernel_allows():
@@ -303,55 +284,3 @@ def test_an_exercise_whose_helper_stands_below_its_check_counts(level):
 def test_secrets_of_the_environment_stay_outside(level, monkeypatch):
     monkeypatch.setenv("SECRET_TOKEN", "very secret")
     assert "SECRET_TOKEN" not in printed(level, "import os\nprint(dict(os.environ))")
-
-
-def test_a_warm_process_that_was_killed_is_replaced(level):
-    run(level, "1")
-    job._running[level].process.kill()
-    assert printed(level, "print('again')") == "again"
-
-
-def test_threads_share_a_warm_process_that_outlives_them(level):
-    if level in job._running:
-        job._running[level].process.kill()
-        job._running[level].process.wait()
-    with ThreadPoolExecutor(3) as pool:  # each finds it gone, and one of them starts another
-        said = list(pool.map(lambda number: printed(level, f"print({number})"), range(6)))
-    assert said == [str(number) for number in range(6)]
-    process = job._running[level].process
-    time.sleep(0.5)  # the end of the thread that started it would reach it by now
-    assert process.poll() is None and printed(level, "print('on')") == "on"
-    assert job._running[level].process is process
-
-
-def test_what_ends_one_warm_process_does_not_end_the_next(level):
-    run(level, "1")
-    gone = job._running[level]
-    gone.process.kill()
-    run(level, "1")
-    new = job._running[level]
-    job._replace(level, gone)  # another thread noticed it later
-    assert job._running[level] is new is not gone and new.process.poll() is None
-
-
-def test_nothing_lingers_when_the_grader_is_killed(level, tmp_path):
-    script = (
-        "import sys, threading\nfrom autograder.sandbox import job\nfrom autograder.sandbox.limits import Limits\n"
-        "told = {'cells': [{'source': 'import time; time.sleep(60)'}], 'cases': {}, 'device': 'cpu'}\n"
-        f"started = job.Job(told, {level!r}, Limits(60, 90, 1 << 30, 1 << 26))\n"
-        "print('started', job._running[" + repr(level) + "].process.pid, flush=True)\nstarted.result()"
-    )
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-c", script]
-    grader = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
-    warm = int(grader.stdout.readline().split()[1])
-    time.sleep(0.5)
-    started = family(warm)
-    assert len(started) >= 2
-    grader.send_signal(signal.SIGKILL)
-    grader.wait()
-    until(lambda: not any(map(lives, started)), 10, "the end of all that the grader started")
-    assert len(list(tmp_path.glob("submissions-*"))) == (level != BUBBLEWRAP)
-    next_one = f"from autograder.sandbox.levels import Warm\nWarm({level!r}).end()"
-    subprocess.run([sys.executable, "-c", next_one], cwd=ROOT, env=environment, check=True)
-    assert not list(tmp_path.glob("submissions-*")), "what a killed grader left, the next one removes"

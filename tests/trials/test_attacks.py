@@ -6,6 +6,7 @@ from classes import kit
 from conftest import ROOT, UNIT
 
 from autograder.sandbox.levels import RLIMITS, available
+from autograder.trials.attacks.handing_in_again import faults_of, inputs_met
 from autograder.trials.attacks.run import ATTACKS, faults, try_all
 
 pytestmark = pytest.mark.slow
@@ -13,15 +14,15 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module", params=available())
 def tried(request, tmp_path_factory):
-    """The level, the class's folder, and what came of each attack."""
+    """The level, the class's folder, and what came of its attacks."""
     folder = tmp_path_factory.mktemp(request.param) / "class"
     return request.param, folder, try_all(request.param, folder)
 
 
 def test_no_attack_gets_what_it_did_not_work_for_or_does_harm(tried):
-    level, _, found = tried
-    assert faults({level: found}) == []
-    assert len(found) == len(ATTACKS) if level != RLIMITS else len(found) >= 40
+    level, _, graded = tried
+    assert faults({level: graded}) == []
+    assert len(graded.tried) == len(ATTACKS) if level != RLIMITS else len(graded.tried) >= 120
 
 
 @pytest.mark.browser
@@ -41,12 +42,19 @@ def test_no_script_of_a_students_runs_in_feedback_or_report(tried):
             screenshot(page, f"attacked-{file.parent.name}")
 
 
+def test_hidden_inputs_are_others_once_a_byte_was_changed_and_the_same_while_none_was(tmp_path):
+    first, same, changed = inputs_met(tmp_path / "class")
+    assert len(first) > 5 and faults_of(first, same, changed) == []
+
+
 def test_every_attack_has_a_name_of_its_own_and_is_in_the_documented_table():
     names = [attack.name for attack in ATTACKS]
-    assert len(names) == len(set(names)) >= 40
+    assert len(names) == len(set(names)) >= 120
     table = (ROOT / "docs" / "attacks.md").read_text(encoding="utf-8")
     assert {line.split(" | ")[0].removeprefix("| ") for line in table.splitlines() if line.startswith("| ")} == {
         "attack",
         *names,
     }
     assert "✗" not in table
+    remaining = table.partition("## What remains possible")[2]
+    assert all(attack.name in remaining and attack.remains.why in remaining for attack in ATTACKS if attack.remains)

@@ -1,5 +1,9 @@
 """Greedy decoding with a cache: the toy translator against torch's attention over whole prefixes, the reference against both."""
 
+import copy
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -8,7 +12,8 @@ import torch.nn.functional as F
 from autograder.bank.cases.drawing import draw
 from autograder.bank.catalogue import find_exercise
 from utils.checking import toy_models
-from utils.checking.records import Helper
+from utils.checking.observing.observe import observe
+from utils.checking.records import DrawnCase, Helper
 from utils.data.translation import PAD, START, STOP
 
 B, N, D, V = 3, 5, 4, 9
@@ -94,6 +99,38 @@ def test_with_a_limit_a_source_is_read_once_and_rows_begin_once():
         toy.step(y[one], K[one], values[one], MASK[one], cache)
     with pytest.raises(toy_models.AskedTooOften, match="need 6 words at most"):
         toy.step(y[one], K[one], values[one], MASK[one], cache)
+
+
+def decodes(decoder, memory, mask, reads=1, begins=1, before=lambda decoder: decoder):
+    """Reads as often, and begins all rows as often; `before` is what happens to the decoder before each."""
+    for _ in range(reads):
+        K, values = before(decoder).read(memory)
+    for _ in range(begins):
+        logits, _ = before(decoder).step(torch.tensor([START] * B), K, values, mask, None)
+    return logits
+
+
+def forgetting(decoder):
+    decoder.asked = decoder.steps = decoder.reads = decoder.rows = decoder.begun = decoder.limit = 0
+    return decoder
+
+
+@pytest.mark.parametrize("before", [forgetting, copy.copy, copy.deepcopy])
+@pytest.mark.parametrize(
+    ("limit", "often", "said"),
+    [
+        (9 * B, {"reads": 2}, "read was called more than once"),
+        (9 * B, {"begins": 2}, "begun again"),
+        (B - 1, {}, "need 2 words at most"),
+    ],
+)
+def test_what_a_translator_counts_is_not_set_back(before, limit, often, said):
+    given = {"decoder": replace(HELPER, limit=limit), "memory": MEMORY.numpy(), "mask": MASK.numpy()}
+    case = DrawnCase("p", "result", given)
+    refused = observe(partial(decodes, before=before, **often), case).failure
+    assert refused is not None and said in refused.text and refused.helper
+    enough = replace(case, inputs={**given, "decoder": replace(HELPER, limit=B)})
+    assert observe(partial(decodes, before=before), enough).failure is None
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ class Varies(Flag):
 
 
 class ConditionName(Described):
-    """A condition's name, by which an author waives it; its cases are made on the instructor's side."""
+    """The name of a condition, by which an author waives it; and of two kinds of cases that no condition adds."""
 
     FLOAT64 = "float64", Varies.PRECISION
     BFLOAT16 = "bfloat16"
@@ -31,7 +31,8 @@ class ConditionName(Described):
     CALLS = "calls"
     GRADIENTS = "gradients"
     SATURATION = "saturation", Varies.MAGNITUDE | Varies.EXTREME
-    EDGE = "edge"  # a declared case at the edge of what is asked; no condition adds it
+    EDGE = "edge"  # declared, at the edge of what is asked
+    JOINT = "joint"  # several conditions at once, as grading tries them at first
 
 
 def those(varied: Varies) -> frozenset[ConditionName]:

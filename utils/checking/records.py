@@ -12,6 +12,11 @@ UNDECIDED = "undecided"  # the structure of a result that could not be observed
 MAX_VALUES = 1_000_000  # an output larger than this travels as a shape without values
 
 
+def is_real(value: object) -> bool:
+    """Whether a value is an array of numbers with a fraction."""
+    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
+
+
 @dataclass(frozen=True)
 class Helper:
     """An input that is more than an array: the name of a class in `utils.checking.toy_models`, and the arrays it is built from.
@@ -111,9 +116,10 @@ class DrawnCase:
 
 @dataclass(frozen=True)
 class Output:
-    """One returned value: what it was, and its numbers (float64, int64 or bool; None if too large or no array).
+    """One returned value: what it was, and its numbers: float64, or int64 where a tensor holds integers or truth values.
 
-    Where only a comparison is needed, a sketch stands for the numbers (see `utils.checking.judging.tolerance.sketch`).
+    There are none where they are too many, or where it is no array. Where only a comparison is needed, a sketch stands for the
+    numbers (see `utils.checking.judging.tolerance.sketch`).
     """
 
     kind: str  # "tensor", "ndarray", or a type's name
@@ -138,7 +144,12 @@ class Output:
 
 @dataclass(frozen=True)
 class Failure:
-    """Why there is no output: a stage ("signature", "constructor", "weights", "call", "timeout"), and the error."""
+    """Why there is no output: a stage, and the error.
+
+    The stage is the step that raised the error, "missing" (there is no such object), "signature", "constructor", "weights" or
+    "call"; or what stopped the code: "timeout", "unreached", "killed", "tampered", or one of `observing.refusals`. "impossible"
+    stands for what no student's code ends like.
+    """
 
     stage: str
     type: str
@@ -215,6 +226,8 @@ class FrozenExercise:
     cases: tuple[FrozenCase, ...]
     # names of the misconceptions that nobody declared: changes of an input, a weight or a result
     invented: tuple[str, ...] = ()
+    # names of the declared misconceptions whose sentences speak of every result, whatever the inputs are
+    universal: tuple[str, ...] = ()
     examined: int = 0  # how many properties grading examines
     shapes: dict[str, str] = field(default_factory=dict)  # of a module's parameters, by name: "[D_Q, D_X]"
     zeros: tuple[str, ...] = ()  # names of the outputs whose zeros are exact

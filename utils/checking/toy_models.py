@@ -1,6 +1,6 @@
 """Inputs of an exercise's function that are no tensors: small models, built from a case's numbers."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any
@@ -10,16 +10,22 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from utils.checking import asking
+from utils.checking.asking import Asked, AskedTooOften
 from utils.checking.records import DrawnCase, Helper
-from utils.checking.toy_networks import ToyAdapter, ToyNetwork, ToyShift, ToyTower
+from utils.checking.toy_networks import (
+    ToyAdapter,
+    ToyLayer,
+    ToyMaskedModel,
+    ToyNetwork,
+    ToyShift,
+    ToyTower,
+    shape_or_type,
+)
 from utils.data import scenes
 
 MANY = 10_000  # after so many words a loop cannot be meant to end
 FALL = 0.3  # the decrease of a score for each position that a key lies further back
-
-
-class AskedTooOften(RuntimeError):
-    """Raised when a model is called again although nothing is left to do."""
 
 
 class ToyDecoder:
@@ -48,14 +54,21 @@ class ToyDecoder:
         self.asked += len(y)
         if self.asked > MANY:
             raise AskedTooOften(f"the decoder was asked for more than {MANY} words: does the loop end?")
-        if self.limit and self.asked > self.limit:
-            raise AskedTooOften(
-                f"taking the likeliest word each time, all sentences together need {self.limit} words at most, and more were"
-                " asked for. Does the loop end as soon as all have ended, or max_length is reached? Is [START] fed first,"
-                " and then the likeliest word, with the state that came with it?"
-            )
+        _refuse_more(self.too_much(Asked(self.asked), self.limit))
+        asking.note(words=len(y))
         s = torch.tanh(s @ self.W + self.E[y])  # [B, D_H]
         return s @ self.U + self.b, s  # [B, V], [B, D_H]
+
+    @staticmethod
+    def too_much(asked: Asked, limit: int) -> str:
+        """What is wrong if this is asked of a decoder that has this limit; "" if nothing is."""
+        if not limit or asked.words <= limit:
+            return ""
+        return (
+            f"taking the likeliest word each time, all sentences together need {limit} words at most, and more were"
+            " asked for. Does the loop end as soon as all have ended, or max_length is reached? Is [START] fed first,"
+            " and then the likeliest word, with the state that came with it?"
+        )
 
 
 class ToyAttentionStep:
@@ -84,77 +97,20 @@ class ToyAttentionStep:
     def __call__(self, y: Tensor, s: Tensor, H: Tensor, mask: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         _refuse_other_shapes("step", y, s)
         self.asked += len(y)
-        if self.asked > (self.limit or MANY):
-            raise AskedTooOften(f"the step was asked for {self.asked} words, more than there are")
+        _refuse_more(self.too_much(Asked(self.asked), self.limit))
+        asking.note(words=len(y))
         e = (H @ (s @ self.K)[:, :, None])[:, :, 0]  # [B, T_x]
         a = e.masked_fill(~mask, -torch.inf).softmax(dim=-1)  # [B, T_x]
         c = (a[:, None, :] @ H)[:, 0]  # [B, D_H]
         s = torch.tanh(s @ self.W + self.E[y] + c @ self.C)  # [B, D_S]
         return s @ self.U, s, a
 
-
-class ToyLayer:
-    """A layer without training: `layer(X)` mixes the vectors of each sequence.
-
-    Args:
-        W: from the vectors' features to those of the outputs, [D, D_V].
-        M: how much each place gets from each other one, [N, N].
-        limit: is not looked at.
-
-    Calling it with X [B, N, D] gives [B, N, D_V].
-
-    Raises:
-        ValueError: X is no batch of sequences of N vectors.
-    """
-
-    def __init__(self, W: Tensor, M: Tensor, limit: int = 0):
-        self.W, self.M = W, M
-
-    def __call__(self, X: Tensor) -> Tensor:
-        if not isinstance(X, Tensor) or X.ndim != 3 or X.shape[1] != len(self.M):
-            shape = list(X.shape) if isinstance(X, Tensor) else type(X).__name__
-            raise ValueError(
-                f"this layer takes a batch of sequences, X [B, {len(self.M)}, {len(self.W)}]; it was given {shape}"
-            )
-        return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
-
-
-class ToyMaskedModel:
-    """Attention layers under a mask, without training: `model(X)` gives an output for each position of a sequence.
-
-    Args:
-        P: from the vectors' features to those of the layers, [D, E].
-        W: for each layer from vectors to queries, keys and values side by side, [L, E, 3*E].
-        mask: True where a position may attend, [N, N].
-        U: from the last layer's vectors to the outputs, [E, D_V].
-        shares: how much of its input, and of what it attends to, a layer passes on, [2].
-        M: how much each position has of each other one before the first layer, [N, N]; None where it has itself alone.
-        limit: is not looked at.
-
-    Calling it with X [*B, N, D] gives Y [*B, N, D_V]. A position whose vector is 0 is padding: no position attends to it. A
-    position that may attend to nothing is given 0.
-
-    Raises:
-        ValueError: X holds no sequences of N vectors.
-    """
-
-    def __init__(
-        self, P: Tensor, W: Tensor, mask: Tensor, U: Tensor, shares: Tensor, M: Tensor | None = None, limit: int = 0
-    ):
-        self.P, self.W, self.mask, self.U, self.shares, self.M = P, W, mask, U, shares, M
-
-    def __call__(self, X: Tensor) -> Tensor:
-        fits = (len(self.mask), len(self.P))
-        if not isinstance(X, Tensor) or tuple(X.shape[-2:]) != fits:
-            raise ValueError(f"this model takes X [*B, {fits[0]}, {fits[1]}]; it was given {_shape_or_type(X)}")
-        hidden = ~self.mask | (X == 0).all(dim=-1)[..., None, :]  # [*B, N, N]
-        empty = hidden.all(dim=-1, keepdim=True)  # [*B, N, 1]
-        Z = X @ self.P if self.M is None else self.M @ X @ self.P  # [*B, N, E]
-        for W in self.W:
-            Q, K, V = (Z @ W).chunk(3, dim=-1)
-            E = (Q @ K.mT * Q.shape[-1] ** -0.5).masked_fill(hidden, -torch.inf).masked_fill(empty, 0.0)
-            Z = self.shares[0] * Z + self.shares[1] * (E.softmax(dim=-1).masked_fill(empty, 0.0) @ V)
-        return Z @ self.U
+    @staticmethod
+    def too_much(asked: Asked, limit: int) -> str:
+        """What is wrong if this is asked of a step that has this limit; "" if nothing is."""
+        return (
+            f"the step was asked for {asked.words} words, more than there are" if asked.words > (limit or MANY) else ""
+        )
 
 
 class ToyCachedDecoder:
@@ -186,11 +142,8 @@ class ToyCachedDecoder:
     ) -> tuple[Tensor, Tensor, Tensor]:
         self._refuse_others(tokens, positions, mask, K, V)
         self.asked += tokens.numel()
-        if self.asked > (self.limit or MANY):
-            raise AskedTooOften(
-                f"the decoder was fed more than {self.limit or MANY} tokens. With keys and values kept, each token of prompt"
-                " and continuation is fed once"
-            )
+        _refuse_more(self.too_much(Asked(self.asked), self.limit))
+        asking.note(words=tokens.numel())
         X, keys, values = self.E[tokens] + self.P[positions], [], []  # [B, n, D]
         far = FALL * (positions[:, None] - torch.arange(mask.shape[1], device=X.device))  # [n, m + n]
         hidden, lowest, scale = ~mask, torch.finfo(X.dtype).min, X.shape[-1] ** -0.5
@@ -204,6 +157,16 @@ class ToyCachedDecoder:
             X = torch.tanh(X + E.softmax(dim=-1) @ v)
         return X @ self.U, torch.stack(keys, dim=1), torch.stack(values, dim=1)
 
+    @staticmethod
+    def too_much(asked: Asked, limit: int) -> str:
+        """What is wrong if this is fed to a decoder that has this limit; "" if nothing is."""
+        if asked.words <= (limit or MANY):
+            return ""
+        return (
+            f"the decoder was fed more than {limit or MANY} tokens. With keys and values kept, each token of prompt"
+            " and continuation is fed once"
+        )
+
     def _refuse_others(self, tokens: Any, positions: Any, mask: Any, K: Any, V: Any) -> None:
         arguments = {"tokens": tokens, "positions": positions, "mask": mask, "K": K, "V": V}
         shapes = {
@@ -213,7 +176,7 @@ class ToyCachedDecoder:
         size = shapes["tokens"]
         if size is None or len(size) != 2 or 0 in size:
             raise ValueError(
-                f"the decoder's tokens are [B, n], of each line one at least; it was given {_shape_or_type(tokens)}"
+                f"the decoder's tokens are [B, n], of each line one at least; it was given {shape_or_type(tokens)}"
             )
         B, n = size
         m = shapes["K"][2] if shapes["K"] and len(shapes["K"]) == 4 else 0
@@ -221,11 +184,11 @@ class ToyCachedDecoder:
         for name, array in {"K": K, "V": V}.items():
             if array is not None and len(shapes[name] or ()) != 4:
                 rule = f"{name} is None as long as nothing is in the cache, and then [B, L, m, D]"
-                raise ValueError(f"the decoder's {rule}; it was given {_shape_or_type(array)}")
+                raise ValueError(f"the decoder's {rule}; it was given {shape_or_type(array)}")
         for name, shape in {"positions": (n,), "mask": (n, m + n), "K": cache, "V": cache}.items():
             if shapes[name] != shape:
                 rule = f"{name} should be {list(shape) if shape else shape} where n = {n} tokens come to m = {m} in the cache"
-                raise ValueError(f"the decoder's {rule}; it was given {_shape_or_type(arguments[name])}")
+                raise ValueError(f"the decoder's {rule}; it was given {shape_or_type(arguments[name])}")
         if mask.dtype != torch.bool or tokens.is_floating_point() or positions.is_floating_point():
             types = ", ".join(f"{name} of {arguments[name].dtype}" for name in ("tokens", "positions", "mask"))
             raise ValueError(f"tokens and positions are integers, the mask is True and False; it was given {types}")
@@ -256,7 +219,7 @@ class ToyTranslator:
 
     def __init__(self, E: Tensor, W: Tensor, C: Tensor, U: Tensor, b: Tensor, limit: int = 0):
         self.E, self.W, self.C, self.U, self.b, self.limit = E, W, C, U, b, limit
-        self.asked = self.steps = self.rows = self.begun = 0
+        self.asked = self.steps = self.reads = self.rows = self.begun = 0
 
     def __call__(self, *_, **__):
         raise TypeError("it is not called itself: decoder.read(memory) and decoder.step(y, K, V, mask, cache) are")
@@ -264,13 +227,10 @@ class ToyTranslator:
     def read(self, memory: Tensor) -> tuple[Tensor, Tensor]:
         D = len(self.C)
         if not isinstance(memory, Tensor) or memory.ndim != 3 or memory.shape[2] != D:
-            raise ValueError(f"read takes the memory [B, N, {D}]; it was given {_shape_or_type(memory)}")
-        if self.limit and self.rows:
-            raise AskedTooOften(
-                "read was called more than once. The keys and values of the source do not change from step to step: read the"
-                " whole memory once, before the loop, and give K and V to each step"
-            )
-        self.rows += len(memory)
+            raise ValueError(f"read takes the memory [B, N, {D}]; it was given {shape_or_type(memory)}")
+        _refuse_more(self.too_much(Asked(reads=self.reads + 1), self.limit))
+        self.reads, self.rows = self.reads + 1, self.rows + len(memory)
+        asking.note(reads=1, rows=len(memory))
         K, V = (memory @ self.C[:, D:]).chunk(2, dim=-1)
         return K, V
 
@@ -282,17 +242,8 @@ class ToyTranslator:
         self.begun += len(y) * (cache is None)
         if self.asked > MANY:
             raise AskedTooOften(f"step was asked for more than {MANY} words: does the loop end?")
-        if self.limit and 0 < self.rows < self.begun:
-            raise AskedTooOften(
-                "translations were begun again: the cache is None at the first step alone. It holds the keys and values of the"
-                " words fed up to now: hand it to the next step, and feed each word once"
-            )
-        if self.limit and self.asked > self.limit:
-            raise AskedTooOften(
-                f"taking the likeliest word each time, all rows together need {self.limit} words at most, and more were asked"
-                " for. Does the loop end as soon as all rows have ended, or max_length is reached? Is [START] fed first, and"
-                " then the likeliest word, with the cache of the step before, and K, V and the mask unchanged?"
-            )
+        _refuse_more(self.too_much(Asked(self.asked, rows=self.rows, begun=self.begun), self.limit))
+        asking.note(words=len(y), begun=len(y) * (cache is None))
         try:
             X = self.E[y][:, None]  # [B, 1, D]
         except IndexError:
@@ -308,11 +259,32 @@ class ToyTranslator:
         X = torch.tanh(X + scores.softmax(dim=-1) @ V)
         return (X @ self.U)[:, 0] + self.b, (k, v)
 
+    @staticmethod
+    def too_much(asked: Asked, limit: int) -> str:
+        """What is wrong if this is asked of a translator that has this limit; "" if nothing is."""
+        if limit and asked.reads > 1:
+            return (
+                "read was called more than once. The keys and values of the source do not change from step to step: read the"
+                " whole memory once, before the loop, and give K and V to each step"
+            )
+        if limit and 0 < asked.rows < asked.begun:
+            return (
+                "translations were begun again: the cache is None at the first step alone. It holds the keys and values of the"
+                " words fed up to now: hand it to the next step, and feed each word once"
+            )
+        if limit and asked.words > limit:
+            return (
+                f"taking the likeliest word each time, all rows together need {limit} words at most, and more were asked"
+                " for. Does the loop end as soon as all rows have ended, or max_length is reached? Is [START] fed first, and"
+                " then the likeliest word, with the cache of the step before, and K, V and the mask unchanged?"
+            )
+        return ""
+
     def _refuse_others(self, y: Any, K: Any, V: Any, mask: Any, cache: Any) -> None:
         if not isinstance(y, Tensor) or y.ndim != 1 or y.is_floating_point() or not len(y):
             kind = f" of {y.dtype}" if isinstance(y, Tensor) and y.is_floating_point() else ""
             raise ValueError(
-                f"step takes the last words y [B], integers, of one row at least; it was given {_shape_or_type(y)}{kind}"
+                f"step takes the last words y [B], integers, of one row at least; it was given {shape_or_type(y)}{kind}"
             )
         arguments, B, D = {"K": K, "V": V, "mask": mask}, len(y), len(self.C)
         N = K.shape[1] if isinstance(K, Tensor) and K.ndim == 3 else "N"
@@ -320,7 +292,7 @@ class ToyTranslator:
             if not isinstance(arguments[name], Tensor) or [*arguments[name].shape] != shape:
                 described = f"{name} {shape}".replace("'", "")
                 raise ValueError(
-                    f"where y has {B} rows, step takes {described}; it was given {_shape_or_type(arguments[name])}"
+                    f"where y has {B} rows, step takes {described}; it was given {shape_or_type(arguments[name])}"
                 )
         if mask.dtype != torch.bool:
             raise ValueError(f"step takes a mask of True and False; it was given one of {mask.dtype}")
@@ -330,9 +302,7 @@ class ToyTranslator:
             isinstance(cache, (tuple, list)) and len(cache) == 2 and all(isinstance(tensor, Tensor) for tensor in cache)
         )
         if not pair or any(tensor.ndim != 3 or tensor.shape != cache[0].shape or len(tensor) != B for tensor in cache):
-            shapes = (
-                ", ".join(map(_shape_or_type, cache)) if isinstance(cache, (tuple, list)) else _shape_or_type(cache)
-            )
+            shapes = ", ".join(map(shape_or_type, cache)) if isinstance(cache, (tuple, list)) else shape_or_type(cache)
             raise ValueError(
                 "the cache is None at the first step, and then the second of the two things that the step before gave, with"
                 f" as many rows as y, {B}; it was given {shapes}"
@@ -344,8 +314,30 @@ class ToyTranslator:
             )
 
 
-def _shape_or_type(value: object) -> str:
-    return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
+def _refuse_more(text: str) -> None:
+    if text:
+        raise AskedTooOften(text)
+
+
+class WithinLimits:
+    """Sees to it that while it is entered no more is asked for than the limits of helpers among these inputs allow.
+
+    What is asked of their copies, and of others of their kind, counts too.
+
+    Raises:
+        AskedTooOften: at its end, if more was asked for.
+    """
+
+    def __init__(self, inputs: Mapping[str, Any]):
+        helpers = [helper for helper in inputs.values() if isinstance(helper, Helper) and helper.limit]
+        self.limits = tuple((KINDS[helper.helper], helper.limit) for helper in helpers)
+
+    def __enter__(self):
+        self.before = asking.so_far()
+
+    def __exit__(self, error, *_):
+        for kind, limit in self.limits if error is None else ():
+            _refuse_more(kind.too_much(asking.so_far().since(self.before), limit))
 
 
 def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
@@ -355,7 +347,7 @@ def _refuse_other_shapes(what: str, y: Tensor, s: Tensor) -> None:
     )
     if not are_fitting or len(y) != len(s):
         raise ValueError(
-            f"the {what} takes tokens y [B], integers, and states s [B, D]; it was given {_shape_or_type(y)}, {_shape_or_type(s)}"
+            f"the {what} takes tokens y [B], integers, and states s [B, D]; it was given {shape_or_type(y)}, {shape_or_type(s)}"
             + (": as many tokens as states are asked for" if are_fitting else "")
         )
 
@@ -370,7 +362,7 @@ def _images(count: int, seed: int) -> Tensor:
     return scenes.images(scenes.scenes(count, seed=seed))
 
 
-KINDS = {
+KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         ToyDecoder,

@@ -6,6 +6,75 @@ import torch
 from torch import Tensor, nn
 
 
+def shape_or_type(value: object) -> str:
+    """What a sentence says that came: a tensor's shape, of anything else its type."""
+    return str(list(value.shape)) if isinstance(value, Tensor) else type(value).__name__
+
+
+class ToyLayer:
+    """A layer without training: `layer(X)` mixes the vectors of each sequence.
+
+    Args:
+        W: from the vectors' features to those of the outputs, [D, D_V].
+        M: how much each place gets from each other one, [N, N].
+        limit: is not looked at.
+
+    Calling it with X [B, N, D] gives [B, N, D_V].
+
+    Raises:
+        ValueError: X is no batch of sequences of N vectors.
+    """
+
+    def __init__(self, W: Tensor, M: Tensor, limit: int = 0):
+        self.W, self.M = W, M
+
+    def __call__(self, X: Tensor) -> Tensor:
+        if not isinstance(X, Tensor) or X.ndim != 3 or X.shape[1] != len(self.M):
+            shape = list(X.shape) if isinstance(X, Tensor) else type(X).__name__
+            raise ValueError(
+                f"this layer takes a batch of sequences, X [B, {len(self.M)}, {len(self.W)}]; it was given {shape}"
+            )
+        return self.M @ X @ self.W  # [N, N] @ [B, N, D] @ [D, D_V]
+
+
+class ToyMaskedModel:
+    """Attention layers under a mask, without training: `model(X)` gives an output for each position of a sequence.
+
+    Args:
+        P: from the vectors' features to those of the layers, [D, E].
+        W: for each layer from vectors to queries, keys and values side by side, [L, E, 3*E].
+        mask: True where a position may attend, [N, N].
+        U: from the last layer's vectors to the outputs, [E, D_V].
+        shares: how much of its input, and of what it attends to, a layer passes on, [2].
+        M: how much each position has of each other one before the first layer, [N, N]; None where it has itself alone.
+        limit: is not looked at.
+
+    Calling it with X [*B, N, D] gives Y [*B, N, D_V]. A position whose vector is 0 is padding: no position attends to it. A
+    position that may attend to nothing is given 0.
+
+    Raises:
+        ValueError: X holds no sequences of N vectors.
+    """
+
+    def __init__(
+        self, P: Tensor, W: Tensor, mask: Tensor, U: Tensor, shares: Tensor, M: Tensor | None = None, limit: int = 0
+    ):
+        self.P, self.W, self.mask, self.U, self.shares, self.M = P, W, mask, U, shares, M
+
+    def __call__(self, X: Tensor) -> Tensor:
+        fits = (len(self.mask), len(self.P))
+        if not isinstance(X, Tensor) or tuple(X.shape[-2:]) != fits:
+            raise ValueError(f"this model takes X [*B, {fits[0]}, {fits[1]}]; it was given {shape_or_type(X)}")
+        hidden = ~self.mask | (X == 0).all(dim=-1)[..., None, :]  # [*B, N, N]
+        empty = hidden.all(dim=-1, keepdim=True)  # [*B, N, 1]
+        Z = X @ self.P if self.M is None else self.M @ X @ self.P  # [*B, N, E]
+        for W in self.W:
+            Q, K, V = (Z @ W).chunk(3, dim=-1)
+            E = (Q @ K.mT * Q.shape[-1] ** -0.5).masked_fill(hidden, -torch.inf).masked_fill(empty, 0.0)
+            Z = self.shares[0] * Z + self.shares[1] * (E.softmax(dim=-1).masked_fill(empty, 0.0) @ V)
+        return Z @ self.U
+
+
 class ToyNetwork(nn.Module):
     """A network without training, of layers that have names: `blocks.0.attention.query` … `blocks.1.mlp.down`, and `head`.
 

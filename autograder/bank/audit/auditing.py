@@ -18,9 +18,10 @@ from autograder.bank.audit.faults import Fault, because, told
 from autograder.bank.audit.linting import lint
 from autograder.bank.audit.mutants import mutants
 from autograder.bank.built_once import lent
-from autograder.bank.cases.drawing import VISIBLE_SEED
+from autograder.bank.cases.drawing import VISIBLE_SEED, draw
+from autograder.bank.cases.joining import joined
 from autograder.bank.declaration import Exercise
-from autograder.bank.freezing import freeze, is_told, self_check, with_mistakes
+from autograder.bank.freezing import expect, freeze, frozen_exercise, holds_all_mistakes, self_check, with_mistakes
 from autograder.bank.practice import practices
 from utils.checking.concluding import conclude, examine
 from utils.checking.judging.judge import judge
@@ -46,7 +47,7 @@ class Audited:
     practiced: int
     practices: int
     mutants: int
-    told: int
+    mutants_caught: int
     faults: tuple
     seconds: float
     checks: dict
@@ -165,7 +166,9 @@ def _add_findings(exercise: Exercise, device: str, seed: str, findings: _Finding
             findings.faults.append(Fault.of(frozen, result, "a right answer in another style", answer.style))
     all_mutants = mutants(exercise)
     findings.mutants = len(all_mutants) - len(exercise.equivalent)
-    findings.alive = set(survivors(exercise, frozen, device))
+    first_look = [expect(exercise, case) for case in joined(draw(exercise, seed, grading=True))]
+    findings.alive = {*survivors(exercise, frozen, device)}
+    findings.alive |= {*survivors(exercise, frozen_exercise(exercise, first_look), device)}
     what = "no case tells this mutant from the reference"
     findings.faults += [Fault(exercise.name, f"{what}: {name}") for name in sorted(findings.alive)]
     for ending in exercise.equivalent:
@@ -190,7 +193,7 @@ def _check_mistakes(
         telling_cases = tuple(
             frozen_case
             for frozen_case in frozen.cases
-            if is_told(frozen_case.case) or mistake.name in frozen_case.mistakes
+            if holds_all_mistakes(frozen_case.case) or mistake.name in frozen_case.mistakes
         )
         telling = replace(bare, cases=telling_cases)  # other cases name no mistake
         for repetitions in dict.fromkeys((len(telling_cases),) if visible else (1, len(telling_cases))):
@@ -248,7 +251,7 @@ def _row(exercise: Exercise, device: str, draws: list[_Findings]) -> Audited:
         practiced=practice_count - len(all_draws.unpractised),
         practices=practice_count,
         mutants=mutant_count,
-        told=mutant_count - len(all_draws.alive),
+        mutants_caught=mutant_count - len(all_draws.alive),
         faults=told([fault for draw in draws for fault in draw.faults]),
         seconds=sum(draw.seconds for draw in draws),
         checks=draws[0].checks,
@@ -300,7 +303,7 @@ def table(rows: list[Audited]) -> str:
     lines = [f"{'exercise':<32} {'device':<6} {titles}"]
     for row in rows:
         caught, passed = f"{row.caught}/{row.misconceptions}", f"{row.passed}/{row.alternatives}"
-        caught_mutants, practiced = f"{row.told}/{row.mutants}", f"{row.practiced}/{row.practices}"
+        caught_mutants, practiced = f"{row.mutants_caught}/{row.mutants}", f"{row.practiced}/{row.practices}"
         lines.append(
             f"{row.exercise:<32} {row.device:<6} {row.points:>6} {row.cases:>6} {caught:>8} {passed:>6}"
             f" {practiced:>9} {caught_mutants:>8} {len(row.faults):>7} {row.seconds:>8.2f}"

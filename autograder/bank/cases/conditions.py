@@ -12,7 +12,7 @@ import torch
 
 from autograder.bank import declaration
 from utils.checking.conditions import ConditionName
-from utils.checking.records import DrawnCase, Helper
+from utils.checking.records import DrawnCase, Helper, is_real
 
 STEEP, STEEPER, SATURATING = 300.0, 100.0, 30.0  # exp overflows from 88.7 on; weights are nearly 0 and 1
 HUGE, HUGER = 1e4, 1e10  # products of two of the first lie far beyond −10⁴, the second beyond −10⁹
@@ -52,12 +52,8 @@ class Condition:
     vary: Callable[[declaration.Exercise, DrawnCase], Varied] | None = None
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
-
-
 def _real_inputs(case: DrawnCase) -> list[str]:
-    return [name for name, value in case.inputs.items() if _is_real(value)]
+    return [name for name, value in case.inputs.items() if is_real(value)]
 
 
 def _has_tensors(case: DrawnCase) -> bool:
@@ -93,7 +89,7 @@ def _half(exercise: declaration.Exercise, case: DrawnCase) -> Varied:
 def rounded(values: dict) -> dict:
     """The values by name, numbers with a fraction as bfloat16 holds them."""
     return {
-        name: torch.from_numpy(value).bfloat16().float().numpy() if _is_real(value) else value
+        name: torch.from_numpy(value).bfloat16().float().numpy() if is_real(value) else value
         for name, value in values.items()
     }
 

@@ -91,11 +91,11 @@ def _on_weights(exercise: declaration.Exercise, change: Callable) -> Callable:
 # what may be another: (name, sentence, change)
 
 
-TOLD = "Here the result is exactly what one would get if {}."
+AS_IF = "Here the result is exactly what one would get if {}."
 
 
 def _as_if(what: str, question: str = "") -> str:
-    return TOLD.format(what) + (f" {question}" if question else "")
+    return AS_IF.format(what) + (f" {question}" if question else "")
 
 
 def _input_changes(exercise: declaration.Exercise) -> Iterator[tuple]:

@@ -6,6 +6,7 @@ from itertools import product
 import torch
 
 from autograder.bank import declaration
+from utils.checking.explaining.places import POSITIONS
 
 
 def of_positions(exercise: declaration.Exercise) -> Iterator[tuple[str, str, Callable]]:
@@ -62,7 +63,7 @@ def _each_by_itself(exercise: declaration.Exercise, inputs: dict, axis: str, tog
 
 
 def _is_of_positions(axis: str) -> bool:
-    return axis[0] in "NTSLM" and "*" not in axis
+    return axis[0] in POSITIONS and "*" not in axis
 
 
 def _changing_ends(exercise: declaration.Exercise, axis: str, which: str, count: str, twice: bool = False) -> Callable:

@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch.overrides import TorchFunctionMode
 
 from autograder.bank import declaration
-from autograder.bank.mistakes.counterfactuals import TOLD, made_of
+from autograder.bank.mistakes.counterfactuals import AS_IF, made_of
 
 AXES = (-1, -2, -3)
 
@@ -58,7 +58,7 @@ def substitutions(exercise: declaration.Exercise) -> list[declaration.Variation]
             continue  # a forbidden function computes most of the form: a change of the rest would change one result alone
         for name, what, function, other in _replacements(form):
             changed = made_of(exercise, form, _with_function_replaced(function, other))
-            variations.setdefault(name, declaration.Variation(name, changed, TOLD.format(what)))
+            variations.setdefault(name, declaration.Variation(name, changed, AS_IF.format(what)))
     return list(variations.values())
 
 

@@ -91,7 +91,7 @@ def shifted_around(self, y, c):
     return self.out(_states(self, y.roll(1, dims=1), c))
 
 
-@Decoder.misconception
+@Decoder.misconception(universal=True)
 def feeds_its_own_words(self, y, c):
     """The decoder is fed the tokens that it has predicted itself. This is right when it translates. In training with
     teacher forcing it is fed the correct tokens, whatever it has predicted."""

@@ -128,8 +128,8 @@ def greedy_decode(decoder: Callable, s: Float[Tensor, "B D_H"], max_length: int)
     return _greedy(decoder, s, max_length)
 
 
-def _steps(decoder, s, max_length, first=START, choose=torch.argmax, carry=True, feed=True):
-    """All max_length tokens [B, max_length], without looking for [STOP]."""
+def _steps(decoder, s, max_length, first=START, choose=torch.argmax, carry=True, feed=True, until=lambda words: False):
+    """All max_length tokens [B, max_length], without looking for [STOP]; fewer where `until` says that they are enough."""
     y = torch.full((len(s),), first, device=s.device)
     words = []
     for _ in range(max_length):
@@ -138,17 +138,14 @@ def _steps(decoder, s, max_length, first=START, choose=torch.argmax, carry=True,
         chosen = choose(logits, dim=-1)
         y = chosen if feed else y
         words.append(chosen)
+        if until(torch.stack(words, dim=1)):
+            break
     return torch.stack(words, dim=1)
 
 
 def _until_all_stop(decoder, s, max_length, **options):
     """The tokens until every sentence has a [STOP], with whatever the decoder writes after it."""
-    for length in range(1, max_length + 1):
-        decoder.asked = 0
-        words = _steps(decoder, s, length, **options)
-        if (words == STOP).any(dim=1).all():
-            break
-    return words
+    return _steps(decoder, s, max_length, until=lambda words: (words == STOP).any(dim=1).all(), **options)
 
 
 def _padded(words):

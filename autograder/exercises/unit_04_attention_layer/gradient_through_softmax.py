@@ -72,7 +72,7 @@ def measured_by_width(Q, X, scaled):
     return _jacobian(A).flatten(1).norm(dim=1)
 
 
-@gradient_through_softmax.misconception
+@gradient_through_softmax.misconception(universal=True)
 def gradient_of_the_sum(Q, X, scaled):
     """This is the gradient of Σ_i a_i, which is 0 whatever the scores are, because the weights always sum to 1. Each
     weight a_i has a gradient of its own; together these gradients are the Jacobian."""

@@ -100,14 +100,14 @@ def divided_by_largest(e, dim=-1):
     return exponentials / exponentials.sum(dim=dim, keepdim=True)
 
 
-@stable_softmax.misconception
+@stable_softmax.misconception(universal=True)
 def always_the_last_axis(e, dim=-1):
     """The softmax runs over the last axis whatever `dim` says. Both the largest score and the sum belong to the axis `dim`."""
     exponentials = (e - e.amax(dim=-1, keepdim=True)).exp()
     return exponentials / exponentials.sum(dim=-1, keepdim=True)
 
 
-@stable_softmax.misconception
+@stable_softmax.misconception(universal=True)
 def always_the_first_axis(e, dim=-1):
     """The softmax runs over the first axis whatever `dim` says. Both the largest score and the sum belong to the axis `dim`."""
     exponentials = (e - e.amax(dim=0, keepdim=True)).exp()

@@ -195,7 +195,7 @@ def positions_reversed(self, X):
     return X + self.table.weight[: _checked(self, X)].flip(0)
 
 
-@LearnedPositions.misconception
+@LearnedPositions.misconception(universal=True)
 def end_of_the_table(self, X):
     """The last N rows of the table were used. Positions begin at row 0, whatever the length: table.weight[:N]."""
     return X + self.table.weight[-_checked(self, X) :]

@@ -84,7 +84,7 @@ def inverse_on_both(layer, X, order):
     return _gap(layer(X[:, back]), layer(X)[:, back])
 
 
-@equivariance_gap.misconception
+@equivariance_gap.misconception(universal=True)
 def nothing_permuted(layer, X, order):
     """The layer is compared with itself on the same input, so the gap is 0 whatever the layer does. On one side the
     input must be permuted."""

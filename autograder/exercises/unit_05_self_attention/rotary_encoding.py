@@ -141,7 +141,7 @@ def positions_from_one(X, positions, base, interleaved):
     return _turned(X, _angles(X, positions + 1, base), interleaved)
 
 
-@rotary_encoding.misconception
+@rotary_encoding.misconception(universal=True)
 def base_ignored(X, positions, base, interleaved):
     """The result is that of base 10000, whatever base is given: is 10000 written into the code, or are frequencies kept from
     an earlier call? The base is an argument: use it in each call."""

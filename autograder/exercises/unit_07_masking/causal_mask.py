@@ -79,7 +79,7 @@ def transposed(N_Q, N_X, offset):
     return _lower(N_Q, N_X, offset).T
 
 
-@causal_mask.misconception
+@causal_mask.misconception(universal=True)
 def offset_ignored(N_Q, N_X, offset):
     """The offset plays no part: query 0 is taken for the first token of the sequence. It stands at position offset, and may
     attend to the keys 0 to offset. torch's is_causal makes this mask too, whatever the number of keys."""
@@ -93,7 +93,7 @@ def offset_subtracted(N_Q, N_X, offset):
     return _lower(N_Q, N_X, -offset)
 
 
-@causal_mask.misconception
+@causal_mask.misconception(universal=True)
 def aligned_at_the_end(N_Q, N_X, offset):
     """The last query may always attend to the last key, whatever the offset: N_X − N_Q was taken for it. That is right only
     where the queries are the newest of all tokens."""

@@ -140,7 +140,7 @@ def chosen_probabilities_summing_to_less(logits, k):
     return _loss(_kept(logits, k).mean(dim=0), _P(logits))
 
 
-@balance_loss.misconception
+@balance_loss.misconception(universal=True)
 def gates_for_shares(logits, k):
     """In the place of f_e stands the mean of the gates, the softmax over the k chosen logits. f_e counts: each choice of
     expert e adds 1, whatever its gate, and the sum is divided by T·k."""
@@ -170,7 +170,7 @@ def softmax_of_mean_logits(logits, k):
     return _loss(_f(logits, k), logits.mean(dim=0).softmax(dim=-1))
 
 
-@balance_loss.misconception
+@balance_loss.misconception(universal=True)
 def along_the_tokens(logits, k):
     """The number is E/T, whatever the logits are: this comes of a softmax, or of a top-k, along the tokens, after which each
     expert has the same share. Both run over the experts, dim=-1: a token chooses among experts."""

@@ -126,7 +126,7 @@ def averaged(X, gates, W_in, W_out):
     return _served(X, gates, W_in, W_out, _expert) / (gates != 0).sum(dim=1, keepdim=True).clamp(min=1)
 
 
-@mixture_of_experts.misconception
+@mixture_of_experts.misconception(universal=True)
 def gates_divided_by_their_sum(X, gates, W_in, W_out):
     """The gates of each token were divided by their sum. They are given as they are to be used, whatever they sum to."""
     total = gates.sum(dim=1, keepdim=True)

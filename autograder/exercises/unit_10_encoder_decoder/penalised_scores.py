@@ -154,7 +154,7 @@ def multiplied(log_probabilities, tokens, alpha):
     return _total(log_probabilities, tokens) * _divisor(_lengths(tokens), alpha, log_probabilities)
 
 
-@penalised_scores.misconception
+@penalised_scores.misconception(universal=True)
 def exponent_left_out(log_probabilities, tokens, alpha):
     """The sum is divided by (5 + L) / 6 whatever alpha is. alpha is the exponent, which says how much length counts: at 0 not
     at all."""

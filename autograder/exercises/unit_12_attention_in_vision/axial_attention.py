@@ -91,7 +91,7 @@ def two_softmaxes_added(Q, K, V):
     return _along_rows(Q, K, V) + _along_columns(Q, K, V)
 
 
-@axial_attention.misconception
+@axial_attention.misconception(universal=True)
 def mean_of_two_softmaxes(Q, K, V):
     """The row has a softmax and the column has one, and the mean of the two results is taken: each gets half of the weight
     whatever its scores are. There is one softmax over the row and the column together, in which they compete."""

@@ -166,7 +166,7 @@ def weights_of_one(Q, K, V, neighbours):
     return _of(V, neighbours).sum(dim=2)
 
 
-@neighbour_attention.misconception
+@neighbour_attention.misconception(universal=True)
 def first_left_out(Q, K, V, neighbours):
     """The first neighbour in each list gets no weight, as if it were always the point itself. All k that are listed count, in
     whatever order they stand, and a point may be its own neighbour."""

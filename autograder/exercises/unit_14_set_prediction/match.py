@@ -184,7 +184,7 @@ def dearest_query_of_each(costs):
     return costs.argmax(dim=0)
 
 
-@match.misconception
+@match.misconception(universal=True)
 def first_free_query(costs):
     """A target whose cheapest query is taken gets the first one that is free, whatever that costs. It is the sum over all
     targets that should be least."""

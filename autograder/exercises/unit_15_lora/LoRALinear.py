@@ -131,7 +131,7 @@ def bias_added_twice(self, X):
     return _adapted(self, X) + self.linear.bias
 
 
-@LoRALinear.misconception
+@LoRALinear.misconception(universal=True)
 def update_left_out(self, X):
     """A and B make no difference: the result is that of the frozen layer alone. Add alpha/r · (X Aᵀ) Bᵀ in forward. A product of
     A and B that was made in __init__ stays 0, whatever they learn."""

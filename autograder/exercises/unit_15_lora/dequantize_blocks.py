@@ -141,14 +141,14 @@ def signed_codes(packed, absmax, code, D_out, D_in):
     return _cut(_scaled(code[(_codes(packed) + 8) % 16], absmax), D_out, D_in)
 
 
-@dequantize_blocks.misconception
+@dequantize_blocks.misconception(universal=True)
 def always_integers(packed, absmax, code, D_out, D_in):
     """Each code c stands for (c − 8)/8 here, as in signed integers, whatever `code` holds. Look the codes up in the code book
     that is given."""
     return _cut(_scaled(torch.from_numpy(INTEGERS).to(code)[_codes(packed)], absmax), D_out, D_in)
 
 
-@dequantize_blocks.misconception
+@dequantize_blocks.misconception(universal=True)
 def evenly_spaced_codes(packed, absmax, code, D_out, D_in):
     """The codes stand for 16 evenly spaced numbers from −1 to 1, whatever `code` holds. Look them up in the code book."""
     return _cut(_scaled(torch.linspace(-1, 1, 16).to(code)[_codes(packed)], absmax), D_out, D_in)
@@ -216,7 +216,7 @@ def a_scale_for_each_row(packed, absmax, code, D_out, D_in):
     return _cut(code[_codes(packed)], D_out, D_in) * absmax[row, None]
 
 
-@dequantize_blocks.misconception
+@dequantize_blocks.misconception(universal=True)
 def always_64(packed, absmax, code, D_out, D_in):
     """The scale changes after 64 numbers, whatever the size of a block is. That is QLoRA's size; here it follows from the
     inputs: 2·bytes / blocks."""
@@ -245,7 +245,7 @@ def filled_column_by_column(packed, absmax, code, D_out, D_in):
     return _cut(_scaled(code[_codes(packed)], absmax), D_in, D_out).mT
 
 
-@dequantize_blocks.misconception
+@dequantize_blocks.misconception(universal=True)
 def always_nf4(packed, absmax, code, D_out, D_in):
     """The numbers are those of NF4, whatever `code` holds. Look the codes up in the code book that is given."""
     return _cut(_scaled(torch.from_numpy(NF4).to(code)[_codes(packed)], absmax), D_out, D_in)

@@ -62,7 +62,7 @@ def _with_offset(bits, o, o_below=None):
 # which probabilities
 
 
-@normal_float.misconception
+@normal_float.misconception(universal=True)
 def offset_of_four_bits(bits):
     """The largest probability is that of NF4, whatever `bits` is. The 32 and 30 in it are 2·2^bits and 2·(2^bits − 1)
     at 4 bits; with more or fewer numbers, o is another."""

@@ -112,7 +112,7 @@ def rows_without_negatives_are_nan(S, right):
     return S.masked_fill(right, -torch.inf).softmax(dim=1)
 
 
-@negative_probabilities.misconception
+@negative_probabilities.misconception(universal=True)
 def all_alike(S, right):
     """All negatives have the same probability, whatever their scores. Hard negatives are drawn by similarity, with the softmax of
     S."""

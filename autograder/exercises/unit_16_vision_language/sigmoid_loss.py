@@ -107,7 +107,7 @@ def wrong_pairs_alone(images, texts, temperature, bias):
     return F.softplus(S.masked_fill(_own(S), -torch.inf)).sum() / len(S)
 
 
-@sigmoid_loss.misconception
+@sigmoid_loss.misconception(universal=True)
 def zeros_for_wrong_pairs(images, texts, temperature, bias):
     """Wrong pairs have z = 0, so each of them counts log 2 whatever its score is, and teaches nothing. Their z is −1."""
     S = _scores(images, texts, temperature, bias)

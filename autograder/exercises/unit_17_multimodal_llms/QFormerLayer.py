@@ -185,7 +185,7 @@ def divided_by_the_full_width(self, queries, text, picture, allowed):
     return _layer(self, queries, text, picture, allowed, attend=flat)
 
 
-@QFormerLayer.misconception
+@QFormerLayer.misconception(universal=True)
 def queries_do_not_meet(self, queries, text, picture, allowed):
     """Queries and text attend among themselves alone, whatever the mask says. Self-attention runs over one sequence,
     [queries; text], and the mask decides who sees whom."""

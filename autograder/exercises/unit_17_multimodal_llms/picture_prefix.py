@@ -95,7 +95,7 @@ def padding_learned(picture, words, tokens, prompts, lengths):
     return _labelled(picture, words, tokens, prompts, lengths, last=torch.full_like(lengths, tokens.shape[1]))
 
 
-@picture_prefix.misconception
+@picture_prefix.misconception(universal=True)
 def padding_by_its_number(picture, words, tokens, prompts, lengths):
     """A token of number 0 within an answer is taken for padding. Where a text ends, lengths says, whatever the numbers are."""
     inputs, labels = _labelled(picture, words, tokens, prompts, lengths)

@@ -77,7 +77,7 @@ def _right(lengths, Q, N, loss, **wrong):
     return _corners(lengths, Q, N, **{**given, **wrong})
 
 
-@query_masks.misconception
+@query_masks.misconception(universal=True)
 def queries_read_what_is_written(lengths, Q, N, loss):
     """In 'writing', the queries attend to the text. It is what the text network has to predict: whatever the queries read there,
     they hand back to it, and the loss is small without a look at the picture."""

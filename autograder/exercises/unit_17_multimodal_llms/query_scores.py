@@ -86,7 +86,7 @@ def largest_over_the_texts(queries, texts, temperature):
     return (_cosines(queries, texts) / temperature).amax(dim=2)
 
 
-@query_scores.misconception
+@query_scores.misconception(universal=True)
 def products_without_lengths(queries, texts, temperature):
     """The scalar products are not divided by the lengths of the vectors, so a long query wins whatever it says. A score is a
     cosine over the temperature."""

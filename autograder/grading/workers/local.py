@@ -6,7 +6,6 @@ import json
 import multiprocessing
 import multiprocessing.connection
 import os
-import tempfile
 import threading
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -19,6 +18,7 @@ from autograder import settings
 from autograder.gradebook.outcomes import Outcome
 from autograder.grading.task import given_up, grade_one
 from autograder.grading.task_data import Task
+from autograder.sandbox.own_folder import OwnFolder
 
 
 def grade_all(tasks: list[Task], workers: int, tries: int) -> Iterator[Outcome]:
@@ -29,17 +29,19 @@ def grade_all(tasks: list[Task], workers: int, tries: int) -> Iterator[Outcome]:
     Raises:
         KitError: the sandbox cannot be had.
     """
-    with tempfile.TemporaryDirectory(prefix="grading-") as folder:
-        yield from _in_pools(tasks, max(1, min(workers, len(tasks))), tries, Path(folder))
+    with OwnFolder("grading-") as folder:
+        yield from _in_pools(tasks, max(1, min(workers, len(tasks))), tries, folder)
 
 
-def grade_file(file: str) -> None:
-    """Does the task in a file, and puts its outcome in the task's place.
+def grade_file(file: str, seed: str) -> None:
+    """Does the task in a file, which does not say the seed of its cases, and puts its outcome in the task's place.
 
-    Only the file's name goes through the pool's pipes. Some versions of Python wait for good where a worker dies while
-    something larger than its pipe is written to it.
+    Only the file's name and the seed go through the pool's pipes. Some versions of Python wait for good where a worker dies
+    while something larger than its pipe is written to it.
     """
-    outcome = grade_one(json.loads(Path(file).read_text(encoding="utf-8")))
+    task: Task = json.loads(Path(file).read_text(encoding="utf-8"))
+    task["seed"] = seed
+    outcome = grade_one(task)
     Path(file).write_text(json.dumps(outcome), encoding="utf-8")
 
 
@@ -80,8 +82,8 @@ def _in_pools(tasks: list[Task], workers: int, tries: int, folder: Path) -> Iter
                     while source and len(running) < (1 if source is suspects else 2 * workers):
                         task = source.popleft()
                         file = folder / str(next(numbers))
-                        file.write_text(json.dumps(task), encoding="utf-8")
-                        running[pool.submit(grade_file, str(file))] = (task, file)
+                        file.write_text(json.dumps({**task, "seed": ""}), encoding="utf-8")
+                        running[pool.submit(grade_file, str(file), task["seed"])] = (task, file)
                     for done in wait(running, return_when=FIRST_COMPLETED).done:
                         done.result()
                         _, file = running.pop(done)

@@ -204,7 +204,7 @@ def _put_in_place(student: str, unit: str, files: list[Handed], at: datetime | N
             shutil.rmtree(folder, ignore_errors=True)
             fresh_folder.rename(home / unit)
             return "new"
-        before = read_time(folder / STAMP)[0]
+        before = read_time(folder / STAMP).at
         if _hold_the_same(fresh_folder, folder):
             if at and at != before:
                 (fresh_folder / STAMP).replace(folder / STAMP)

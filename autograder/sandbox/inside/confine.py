@@ -10,6 +10,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+from .disk import ENTRY
+
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _NEW_NAMESPACES = 0x00020000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000  # mount, IPC, user, process, network
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_CAPBSET_DROP = 1, 4, 24
@@ -51,7 +53,8 @@ def hide_memory() -> None:
 def enter_namespaces(disk: int, writable: list[str]) -> None:
     """Moves into new namespaces: the next child is process 1 of its own, sees no other, and has no network.
 
-    The folders of `writable` become empty ones in memory that hold at most `disk` bytes each; of /proc, MACHINE is left.
+    The folders of `writable` become empty ones in memory that hold at most `disk` bytes each, and no more files than would
+    fill them; of /proc, MACHINE is left.
 
     Raises:
         OSError: the kernel does not allow it here.
@@ -65,7 +68,7 @@ def enter_namespaces(disk: int, writable: list[str]) -> None:
     _prctl(_PR_SET_DUMPABLE, 0)
     _mount("none", "/", None, 0x4000 | 0x40000)  # recursive and private: nothing mounted here is seen elsewhere
     for place in writable:
-        _mount("tmpfs", place, f"size={disk},mode=700", 0)
+        _mount("tmpfs", place, f"size={disk},nr_inodes={disk // ENTRY},mode=700", 0)
     _mount("tmpfs", "/dev/shm", "size=4k,mode=555", 0)  # made here, where the old /proc is still in sight
     for file in filter(os.path.exists, MACHINE):
         mount_point = file.replace("/proc", "/dev/shm")
@@ -73,7 +76,7 @@ def enter_namespaces(disk: int, writable: list[str]) -> None:
         _mount(file, mount_point, None, _BIND)
     _mount("tmpfs", "/dev/shm", "size=4k,mode=555", _AGAIN | _READ_ONLY)
     _mount("/dev/shm", "/proc", None, _MOVE)
-    _mount("tmpfs", "/dev/shm", "size=1m", 0)
+    _mount("tmpfs", "/dev/shm", "size=1m,nr_inodes=256", 0)
 
 
 def _mount(source: str, target: str, data: str | None, flags: int) -> None:

@@ -1,16 +1,20 @@
-"""Runs a notebook's cells and observes named objects: a job comes in as JSON, lines of JSON go out, one a cell.
+"""Runs a notebook's cells and observes named objects, beside the student's code: it knows no expected values.
 
-It runs beside the student's code, in the sandbox, and knows no expected values. Another process judges what it writes.
+It is told what to do step by step (see `autograder.sandbox.conversation`), and writes a line of JSON for each turn of
+a step. While student code runs, nothing of what is still to come can be met, and the word by which answers count is not
+there yet.
 """
 
 import base64
-import json
+import gc
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
+from json import dumps, loads
 from pathlib import Path
-from typing import TextIO
 
 from utils.checking.observing.observe import observe
 from utils.checking.observing.refusals import told
@@ -18,84 +22,95 @@ from utils.checking.packs.packing import pack, unpack_case
 from utils.checking.records import DrawnCase, Failure, Observation
 
 from . import confine
-from .shell import Shell, TimeLimit, make_shell, quietly, run_cell
+from .shell import Shell, TimeLimit, run_cell, unseen
 from .tampering import Original
 
-_NOT_YET = ("NotImplementedError", "NameError")
-_TAMPERED = "the grading code was changed from within the notebook"
+
+def work(channel: int, shell: Shell) -> None:
+    """The life of one job's process, which talks to the grader over a descriptor; never returns."""
+    status = 1
+    try:
+        signal.signal(signal.SIGALRM, _out_of_time)
+        desk = _Desk(shell)
+        # No name leads to the iterator, which is suspended while student code runs, nor to what it holds.
+        for turn in _turns(channel):
+            turn.append(dumps(desk.answer(loads(turn.pop()))).encode())
+        status = 0
+    finally:
+        os._exit(status)
 
 
-def run_job(job: dict, results: TextIO, shell: Shell | None = None) -> None:
-    """Runs a job's cells in order and writes a line for each; the last line says that it came to its end.
-
-    Args:
-        job: "first", code that is run before the cells and shows nothing; "cells", each {"source": code, "pictures": whether to
-            draw them} or {"exercise": name}; "cases" by exercise; "device"; "seconds" that a cell may take; "files" by name,
-            in base64, to lie beside the notebook; "skip", the indices of cells to leave out; "nonce", which every line repeats.
-        results: a text file.
-        shell: an IPython shell to run in.
-    """
-    shell = shell or make_shell()
-    nonce, original = job.pop("nonce", ""), Original()
-    for name, data in job.get("files", {}).items():
-        Path(name).write_bytes(base64.b64decode(data))
-    signal.signal(signal.SIGALRM, _out_of_time)
-    for source in job.get("first", ()):
-        with confine.reserve():
-            run_cell(shell, source, job["seconds"], pictures=False)
-    later = []
-    for index, cell in enumerate(job["cells"]):
-        if index in job.get("skip", ()):
-            line = {}
-        elif "exercise" in cell:
-            line = _observe_exercise(shell, cell["exercise"], job, original)
-            later += [(index, cell["exercise"])] if _incomplete(line) else []
-        else:
-            with confine.reserve():
-                line = run_cell(shell, cell["source"], job["seconds"], cell.get("pictures", True))
-        print(json.dumps({"cell": index, "nonce": nonce, **line}), file=results, flush=True)
-    for index, name in later:
-        line = _observe_exercise(shell, name, job, original)
-        if not _incomplete(line):
-            print(json.dumps({"cell": index, "nonce": nonce, "again": True, **line}), file=results, flush=True)
-    print(json.dumps({"end": True, "nonce": nonce}), file=results, flush=True)
-
-
-def _incomplete(line: dict) -> bool:
-    """Whether an exercise, or what it calls, was not defined yet: it may be further down in the notebook."""
-    failures = [observation.get("failure") or {} for observation in line["observations"]]
-    return any(failure.get("stage") == "missing" or failure.get("type") in _NOT_YET for failure in failures)
+def _turns(channel: int) -> Iterator[list[bytes]]:
+    """Yields what is to be done, alone in a list, and takes the answer from the end of that."""
+    original, read, pipe = Original(), open(channel, "rb").read, open(channel, "wb", 1 << 16, closefd=False)
+    gc.freeze()  # hides this generator and what it holds from gc.get_objects()
+    pipe.write(dumps({"place": [0, 0]}).encode() + b"\n")
+    turns = b"1"
+    while turns != b"0":
+        pipe.flush()
+        word, observed, turns = read(int(read(8))).split()
+        changed = observed == b"1" and not original.is_unchanged()
+        pipe.write(word + (b" tampered\n" if changed else b"\n"))
+        pipe.flush()
+        for _ in range(int(turns)):
+            turn = [read(int(read(8)))]
+            yield turn
+            pipe.write(turn.pop() + b"\n")
 
 
 def _out_of_time(*_):
     raise TimeLimit("time limit")
 
 
-def _observe_exercise(shell: Shell, name: str, job: dict, original: Original) -> dict:
-    """Observes an object on every case of its exercise."""
-    observations, cases, started = [], job["cases"][name], time.monotonic()
-    signal.setitimer(signal.ITIMER_REAL, job["seconds"])
-    try:
-        with quietly():
-            for data in cases:
-                observations.append(_observe_case(shell.user_ns, name, unpack_case(data), job["device"]))
-    except TimeLimit:
-        late = Observation(failure=Failure("timeout", "TimeLimit", f"{job['seconds']:g} s"))
-        observations += [late] * (len(cases) - len(observations))
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-    if not original.is_unchanged():
-        observations = [Observation(failure=Failure("tampered", "tampered", _TAMPERED))] * len(cases)
-    spent = round(time.monotonic() - started, 4)
-    return {"exercise": name, "observations": pack(observations), "seconds": spent}
+class _Desk:
+    """Where turns are taken: it knows how much time an exercise has left, and keeps what it shows from being seen."""
+
+    def __init__(self, shell: Shell):
+        self.shell, self.seconds_left, self.hidden = shell, 0.0, ExitStack()
+
+    def answer(self, asked: dict) -> dict:
+        """Does what is asked: "files" to write, "source" to run, or a "case" of an "exercise" to observe."""
+        done: dict = {}
+        for name, data in asked.get("files", {}).items():
+            Path(name).write_bytes(base64.b64decode(data))
+        if "source" in asked:
+            with confine.reserve():
+                done = run_cell(self.shell, asked["source"], asked["seconds"], asked["pictures"])
+        elif "case" in asked:
+            done = self._observe(asked)
+        return {"place": asked["place"], **done}
+
+    def _observe(self, asked: dict) -> dict:
+        """Observes an object on one case; all cases of an exercise share the time that a cell may take."""
+        if asked["place"][1] == 0:
+            self.seconds_left = asked["seconds"]
+            self.hidden.enter_context(unseen())
+        started = time.monotonic()
+        try:
+            if self.seconds_left <= 0:
+                raise TimeLimit
+            signal.setitimer(signal.ITIMER_REAL, self.seconds_left)
+            case = unpack_case(asked["case"])
+            about = asked["exercise"], case, asked["device"], asked["watched"]
+            observation = _observe_case(self.shell.user_ns, *about)
+        except TimeLimit:
+            self.seconds_left = 0.0
+            observation = Observation(failure=Failure("timeout", "TimeLimit", f"{asked['seconds']:g} s"))
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        seconds = time.monotonic() - started
+        self.seconds_left -= seconds
+        if asked["last"]:
+            self.hidden.close()
+        return {"observation": pack(observation), "seconds": round(seconds, 6)}
 
 
-def _observe_case(namespace: dict, name: str, case: DrawnCase, device: str) -> Observation:
+def _observe_case(namespace: dict, name: str, case: DrawnCase, device: str, watched: bool) -> Observation:
     """Observes one case; an error that no part of `observe` has foreseen costs this case, not the whole submission."""
     if name not in namespace:
         return Observation(failure=Failure("missing", "missing"))
     try:
-        return _with_cause(observe(namespace[name], case, device))
+        return _with_cause(observe(namespace[name], case, device, watched=watched))
     except TimeLimit:
         raise
     except KeyboardInterrupt:
@@ -109,15 +124,3 @@ def _with_cause(observation: Observation) -> Observation:
     refused = observation.failure.refused if observation.failure else told(observation.backward)
     failure = observation.failure or Failure("call", *observation.backward.partition(": ")[::2])
     return replace(observation, failure=replace(failure, stage=refused)) if refused else observation
-
-
-def work(job_file: int, results: int, shell: Shell) -> None:
-    """The life of one job's process, from the descriptors it reads and writes; never returns."""
-    status = 1
-    try:
-        with os.fdopen(job_file, encoding="utf-8") as file:
-            job = json.load(file)
-        run_job(job, os.fdopen(results, "w", encoding="utf-8"), shell)
-        status = 0
-    finally:
-        os._exit(status)

@@ -5,6 +5,8 @@ import io
 import os
 import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import jaxtyping  # noqa: F401 - imported here once, so that no submission waits for it
@@ -139,6 +141,16 @@ class quietly:
     def __exit__(self, *error):
         sys.stdout, sys.stderr = self._before
         self._displays.__exit__(*error)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Keeps what is printed and displayed meanwhile from being seen, and figures that are left open from the next cell."""
+    before = set(plt.get_fignums())
+    with quietly():
+        yield
+    for number in set(plt.get_fignums()) - before:
+        plt.close(number)
 
 
 def run_cell(shell: Shell, source: str, seconds: float, pictures: bool = True) -> dict:

@@ -4,7 +4,8 @@ import builtins
 import sys
 from types import CodeType, ModuleType
 
-_WATCHED = tuple(module for name, module in sys.modules.items() if name.startswith("utils.checking."))
+_OWN = (__name__, f"{__package__}.runner")
+_WATCHED = tuple(module for name, module in sys.modules.items() if name.startswith("utils.checking.") or name in _OWN)
 _NOTED = ("__slotnames__", "__warningregistry__")  # what Python itself adds to a class or a module
 
 

@@ -26,8 +26,8 @@ def main(descriptor: int, plan: dict) -> None:
     """Serves jobs over the inherited socket.
 
     Args:
-        descriptor: of a socket that brings a message and four descriptors a job: its JSON, where its results go, where
-            its end is told, and one that is closed at the other side when the job is to be stopped.
+        descriptor: of a socket that brings a message and three descriptors a job: a socket over which it is told what
+            to do, and answers; where its end is told; and one that is closed at the other side when it is to be stopped.
         plan: {"level", "readable": paths, "scratch": the folder that jobs work in, "writable": folders that each job
             gets empty and of its own}.
     """
@@ -51,22 +51,20 @@ def main(descriptor: int, plan: dict) -> None:
     ipython_shell = shell.make_shell()
     shell.draw_once()
     wishes.pass_over()
-    filtered = syscalls.prepare()
+    filtered = syscalls.prepare(landlock.unruled() if plan["level"] == LANDLOCK else ())
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # ended watchers are reaped by the system
     # Otherwise collecting garbage would touch, and so copy, nearly all memory that a job shares with this process.
     gc.freeze()
     with socket.socket(fileno=descriptor) as channel:
         channel.sendall(b"r")  # tells the grader that this process is ready
         while True:
-            request, descriptors, *_ = socket.recv_fds(channel, 1, 4)
+            request, descriptors, *_ = socket.recv_fds(channel, 1, 3)
             if not request:
                 return
             process = os.fork()
             if process == 0:
                 channel.close()
-                _Watcher(plan, descriptors, filtered).watch(
-                    lambda job, results: runner.work(job, results, ipython_shell)
-                )
+                _Watcher(plan, descriptors, filtered).watch(lambda talk: runner.work(talk, ipython_shell))
             for job_descriptor in descriptors:
                 os.close(job_descriptor)
 
@@ -79,13 +77,12 @@ class _Watcher:
 
     def __init__(self, plan: dict, descriptors: list, filtered: Any):
         self.plan, self.level, self.filtered = plan, plan["level"], filtered
-        self.job_file, self.results, self.status, self.stop = descriptors
-        first = os.pread(self.job_file, 1 << 16, 0).split(b"\n")[0]
-        os.lseek(self.job_file, len(first) + 1, os.SEEK_SET)
-        self.limits = json.loads(first)
-        self.scratch = Path(plan["scratch"]) / f"job-{os.getpid()}"
+        self.talk, self.status, self.stop = descriptors
+        self.limits = json.loads(os.read(self.talk, 1 << 16))
+        self.scratch: Path | None = None
+        self.quota: disk.Quota | None = None
 
-    def watch(self, work: Callable[[int, int], None]) -> None:
+    def watch(self, work: Callable[[int], None]) -> None:
         """Runs `work` in a confined child; writes {"how", "signal"} to the status descriptor."""
         os.setsid()
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -101,14 +98,17 @@ class _Watcher:
                 _end_children()
             with suppress(OSError):
                 os.write(self.status, json.dumps(report).encode())
-            disk.remove(self.scratch)  # this may take a while, and this process ends when it is done
+            if self.scratch:
+                disk.remove(self.scratch)  # this may take a while, and this process ends when it is done
             os._exit(0)
 
-    def _run(self, work: Callable[[int, int], None]) -> dict:
+    def _run(self, work: Callable[[int], None]) -> dict:
         used = confine.address_space()
         if self.level == BUBBLEWRAP:
             confine.enter_namespaces(self.limits["disk"], self.plan["writable"])
-        self.scratch.mkdir(mode=0o700)
+        self.scratch = Path(tempfile.mkdtemp(prefix="job-", dir=self.plan["scratch"]))
+        if self.level != BUBBLEWRAP:  # there the folder is a file system of its own, which cannot hold more
+            self.quota = disk.Quota(self.scratch, self.limits["disk"])
         # Through this pipe the child says that it is confined, before it runs anything.
         confined, tell = os.pipe()
         child = os.fork()
@@ -117,12 +117,11 @@ class _Watcher:
                 self._confine(used, tell)
             except BaseException:
                 os._exit(1)
-            work(self.job_file, self.results)
-        os.close(self.results)
+            work(self.talk)
+        os.close(self.talk)
         os.close(tell)
         report = self._wait(child, time.monotonic() + self.limits["total"])
-        never_ran = report["how"] == "killed" and not os.read(confined, 1)
-        return {**report, "how": "unconfined"} if never_ran else report
+        return report if report["how"] != "killed" or os.read(confined, 1) else _told_of_unconfined(report)
 
     def _confine(self, used: int, tell: int) -> None:
         from .shell import settle
@@ -132,7 +131,7 @@ class _Watcher:
         nowhere = os.open(os.devnull, os.O_RDWR)
         for standard in range(3):
             os.dup2(nowhere, standard)
-        confine.close_all_but(0, 1, 2, self.job_file, self.results, tell)
+        confine.close_all_but(0, 1, 2, self.talk, tell)
         limits = self.limits
         confine.limit(limits["memory"] and used + limits["memory"], 2 * limits["total"], limits["disk"])
         settle(str(self.scratch))
@@ -157,7 +156,7 @@ class _Watcher:
                 how = "timeout"
             elif select.select([self.stop], [], [], 0)[0]:
                 how = "stopped"
-            elif self.level != BUBBLEWRAP and looks % 32 == 0 and disk.used(self.scratch, child) > self.limits["disk"]:
+            elif self.quota is not None and self.quota.exceeded(child, anyway=looks % 32 == 0):
                 how = "disk"
             if how != "ended":
                 os.kill(child, signal.SIGKILL)
@@ -168,6 +167,14 @@ class _Watcher:
         if how == "ended" and status:
             how = "killed"
         return {"how": how, "signal": number}
+
+
+def _told_of_unconfined(report: dict) -> dict:
+    """The report on a process that ended before it was confined, and so before it ran anything.
+
+    Where a signal ended it, that came from outside: nothing is said, as of a sandbox that is gone, and the job is run again.
+    """
+    return {} if report["signal"] else {**report, "how": "unconfined"}
 
 
 def _end_children() -> None:

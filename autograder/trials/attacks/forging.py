@@ -2,7 +2,7 @@
 
 import nbformat
 
-from autograder.trials.attacks.kinds import FIRST, Attack, Change, answer, place
+from autograder.trials.attacks.kinds import FIRST, Attack, Change, after_every_stub, answer, at_the_end, place
 
 _DEFINE_ALL = """
 for name in ["attention_scores", "stable_softmax", "attention_pooling", "scaled_dot_product_attention", "AttentionLayer",
@@ -13,26 +13,6 @@ for name in ["attention_scores", "stable_softmax", "attention_pooling", "scaled_
 
 def _all_are(value: str, before: str = "") -> str:
     return before + _DEFINE_ALL.format(value=value)
-
-
-def _after_every_stub(source: str) -> Change:
-    """Puts a cell before each check, so that what it defines is what is checked."""
-
-    def change(notebook):
-        for cell in [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]:
-            if cell.cell_type == "code":
-                name = cell.metadata.nbgrader.grade_id
-                at = place(notebook, f"check_{name}")
-                notebook.cells.insert(at, nbformat.v4.new_code_cell(source.replace("NAME", name)))
-
-    return change
-
-
-def _at_the_end(source: str) -> Change:
-    def change(notebook):
-        notebook.cells.append(nbformat.v4.new_code_cell(source))
-
-    return change
 
 
 def _edit_checks(source: str) -> Change:
@@ -294,17 +274,17 @@ def stable_softmax(e, dim=-1): return Softmax.apply(e, dim)
 """
 
 ATTACKS = [
-    Attack("displayhook", "print points through the display hook while being checked", _after_every_stub(
+    Attack("displayhook", "print points through the display hook while being checked", after_every_stub(
         "import sys\ndef NAME(*a, **k):\n    sys.displayhook(2.0)\n    raise SystemExit")),
     Attack("ast-transformer", "rewrite check(...) to 2.0 and drop asserts as cells are compiled", _AST),
     Attack("input-transformer", "replace the text of the checks' cells before they run", _INPUT),
     Attack("comparisons-patched", "patch allclose, equal and == in torch and numpy", _all_are(
         "lambda *a, **k: torch.zeros(1)", _PATCHED)),
     Attack("builtins-patched", "patch all() and any()", _PATCHED_BUILTINS),
-    Attack("equal-to-all", "return an object that equals everything", _after_every_stub(_LIES + "NAME = lambda *a, **k: Liar()")),
-    Attack("lying-tensor", "return a tensor subclass that agrees with every comparison", _after_every_stub(
+    Attack("equal-to-all", "return an object that equals everything", after_every_stub(_LIES + "NAME = lambda *a, **k: Liar()")),
+    Attack("lying-tensor", "return a tensor subclass that agrees with every comparison", after_every_stub(
         _LYING_TENSOR + "NAME = lambda *a, **k: torch.zeros(3).as_subclass(Agrees)")),
-    Attack("check-redefined", "define check to return points", _after_every_stub("check = lambda made: 2.0")),
+    Attack("check-redefined", "define check to return points", after_every_stub("check = lambda made: 2.0")),
     Attack("checks-edited", "replace the checks' cells by points", _edit_checks("2.0")),
     Attack("points-raised", "raise the points in the checks' metadata", _raise_points),
     Attack("checks-unlocked", "mark the checks as solution cells, which are not restored", _unlock_checks),
@@ -322,34 +302,34 @@ ATTACKS = [
         "import sys, types\nfor name in [n for n in sys.modules if n.startswith(('utils', 'autograder'))]:\n"
         "    sys.modules[name] = types.ModuleType(name)")),
     Attack("reads-solution", "find the solution notebook and run it",
-           _after_every_stub(
+           after_every_stub(
         _reading(["solutions/*/*.ipynb", "source/*/*.ipynb", "*/solutions/*/*.ipynb"], _RUN_NOTEBOOK)), weak=True),
-    Attack("reads-bank", "import the exercise bank and answer with its references", _after_every_stub(
+    Attack("reads-bank", "import the exercise bank and answer with its references", after_every_stub(
         "import sys\nfrom pathlib import Path\nsys.path += [str(p) for p in [*Path.cwd().parents, '@ROOT@']]\n"
         "sys.path += [str(p.parent) for p in map(Path, list(sys.path))]\n"
         "from autograder.bank.catalogue import units\nfor one in units()['04_attention_layer']:\n"
         "    globals()[one.name] = one.reference"), weak=True),
     Attack("reads-gradebook", "read the hidden checks in the gradebook", _reading(
         ["gradebook.db", "*/gradebook.db", "../gradebook.db"], _RUN_HIDDEN)),
-    Attack("reads-others", "find other submissions and run them", _after_every_stub(_reading(
+    Attack("reads-others", "find other submissions and run them", after_every_stub(_reading(
         ["submitted/*/*/*.ipynb", "*/submitted/*/*/*.ipynb", "../*/*/*.ipynb"], _RUN_NOTEBOOK)), weak=True),
-    Attack("cached-answers", "answer with the expected values of the self-checks", _after_every_stub(
+    Attack("cached-answers", "answer with the expected values of the self-checks", after_every_stub(
         _CACHED + "NAME = cached('NAME')")),
-    Attack("expected-in-memory", "search the process's memory for expected values", _after_every_stub(
+    Attack("expected-in-memory", "search the process's memory for expected values", after_every_stub(
         _FROM_MEMORY + "NAME = answer")),
-    Attack("expected-in-frames", "search the callers' variables for expected values", _after_every_stub(
+    Attack("expected-in-frames", "search the callers' variables for expected values", after_every_stub(
         _FROM_FRAMES + "NAME = answer")),
     Attack("forbidden-in-thread", "call torch's softmax out of sight, in a thread", answer(_IN_THREAD, "stable_softmax")),
-    Attack("forbidden-in-old-thread", "call it in a thread that was started long before", _after_every_stub(_OLD_THREAD)),
+    Attack("forbidden-in-old-thread", "call it in a thread that was started long before", after_every_stub(_OLD_THREAD)),
     Attack("forbidden-modes-off", "switch off what watches calls, then call torch's softmax",
            answer(_MODES_OFF, "stable_softmax")),
-    Attack("empty-arrays", "send arrays without numbers under the right shape", _after_every_stub(_EMPTY)),
+    Attack("empty-arrays", "send arrays without numbers under the right shape", after_every_stub(_EMPTY)),
     Attack("lazy-tensor", "return a tensor that calls torch's softmax when it is read", answer(_LAZY, "stable_softmax")),
-    Attack("watchers-replaced", "replace the methods of what watches calls", _after_every_stub(_METHODS)),
+    Attack("watchers-replaced", "replace the methods of what watches calls", after_every_stub(_METHODS)),
     Attack("names-cleared", "clear the names of calls that were seen, by way of a traceback", answer(_FORGETFUL, "stable_softmax")),
-    Attack("forbidden-in-loop", "call it in an event loop's executor", _after_every_stub(_IN_LOOP)),
-    Attack("forbidden-by-numpy", "have numpy do what torch may not", _after_every_stub(_BY_NUMPY)),
+    Attack("forbidden-in-loop", "call it in an event loop's executor", after_every_stub(_IN_LOOP)),
+    Attack("forbidden-by-numpy", "have numpy do what torch may not", after_every_stub(_BY_NUMPY)),
     Attack("refusal-forged", "raise the error by which the sandbox is known to be at fault", answer(_REFUSED)),
     Attack("rewrites-earlier", "replace the functions of earlier exercises at the end of the notebook",
-           _at_the_end(_all_are("lambda *a, **k: 0")), solved=True),
+           at_the_end(_all_are("lambda *a, **k: 0")), solved=True),
 ]  # fmt: skip

@@ -1,9 +1,10 @@
 """What an attack is, and the notebooks that attacks are made of."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import nbformat
 
@@ -18,11 +19,31 @@ FIRST = "attention_scores"  # the exercise that most attacks try to get marks fo
 
 
 @dataclass(frozen=True)
+class Remains:
+    """What an attack is known to get, or to do, although it should not.
+
+    Attributes:
+        why: a sentence on what it would take to stop it.
+        score: the most that it gets; None for what it deserves.
+        harm: what it does, in the words of the table; it may do less.
+        levels: the sandbox levels at which it remains; none for all of them.
+    """
+
+    why: str
+    score: float | None = None
+    harm: tuple[str, ...] = ()
+    levels: tuple[str, ...] = ()
+
+    def at(self, level: str) -> bool:
+        return not self.levels or level in self.levels
+
+
+@dataclass(frozen=True)
 class Attack:
     """One attempt to cheat, to do harm, or to stop a class.
 
     Attributes:
-        name: a few words, also the student's name in the class that is graded.
+        name: a few words, also the student's name in the class that is graded, unless that is said by `student`.
         aim: what it tries, for the table.
         code: a cell put before the first exercise; or a function that changes the notebook and returns bytes.
         solved: whether the rest of the notebook is solved, so that it deserves full marks; else it deserves nothing.
@@ -31,6 +52,9 @@ class Attack:
         instead: whether those files are all that is handed in.
         stock: whether it is tried on stock nbgrader; some would harm the machine there.
         weak: whether limits alone are no help against it: it reads or changes files as the user who grades.
+        unit: the unit that it is handed in for; in another one than UNIT, it is a change, and says what it deserves.
+        student: the student's name, where that is part of the attack.
+        remains: what is known not to be stopped; the table says so, and it counts as no fault.
     """
 
     name: str
@@ -42,6 +66,13 @@ class Attack:
     instead: bool = False
     stock: bool = True
     weak: bool = False
+    unit: str = UNIT
+    student: str = ""
+    remains: Remains | None = None
+
+    @property
+    def who(self) -> str:
+        return self.student or self.name
 
     @property
     def score(self) -> float:
@@ -49,12 +80,16 @@ class Attack:
 
 
 def build(
-    attack: Attack, released: nbformat.NotebookNode, solved: nbformat.NotebookNode, folder: Path, port: int = 0
+    attack: Attack,
+    released: nbformat.NotebookNode,
+    solved: nbformat.NotebookNode,
+    folder: Path,
+    others: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, bytes]:
-    """The files that the attack hands in, by name; it knows where the repository and the class's folder are, and whom to call.
+    """The files that the attack hands in, by name; it knows where the repository and the class's folder are.
 
     Args:
-        port: of this machine, where whoever runs the attacks listens; 0 if nobody does.
+        others: what else it knows: texts for words such as @PORT@ in its code.
     """
     notebook = filled(released, solved) if attack.solved else nbformat.from_dict(released)
     data = None
@@ -63,10 +98,10 @@ def build(
     else:
         notebook.cells.insert(place(notebook, FIRST), nbformat.v4.new_code_cell(attack.code))
     data = data if isinstance(data, bytes) else json.dumps(notebook).encode()
-    marks = {"@ROOT@": str(settings.ROOT), "@CLASS@": str(folder), "@NAME@": attack.name, "@PORT@": str(port)}
+    marks = {"@ROOT@": str(settings.ROOT), "@CLASS@": str(folder), "@NAME@": attack.name, "@PORT@": "0", **others}
     for mark, text in marks.items():
         data = data.replace(mark.encode(), text.encode())
-    return {**attack.files, **({} if attack.instead else {f"{UNIT}.ipynb": data})}
+    return {**attack.files, **({} if attack.instead else {f"{attack.unit}.ipynb": data})}
 
 
 def filled(released: nbformat.NotebookNode, solved: nbformat.NotebookNode) -> nbformat.NotebookNode:
@@ -86,10 +121,41 @@ def place(notebook: nbformat.NotebookNode, grade_id: str) -> int:
     return labels.index(grade_id)
 
 
-def answer(source: str, exercise: str = FIRST) -> Callable:
-    """A change that puts `source` into an exercise's cell."""
+def answer(source: str, exercise: str = FIRST, last: str = "") -> Change:
+    """A change that puts `source` into an exercise's cell, and code of which there is any into a last cell."""
 
     def change(notebook):
         notebook.cells[place(notebook, exercise)].source = source
+        notebook.cells += [nbformat.v4.new_code_cell(last)] if last else []
+
+    return change
+
+
+def before_check(source: str, exercise: str) -> Change:
+    """A change that puts a cell of `source` just before an exercise is examined."""
+
+    def change(notebook):
+        notebook.cells.insert(place(notebook, f"check_{exercise}"), nbformat.v4.new_code_cell(source))
+
+    return change
+
+
+def after_every_stub(source: str) -> Change:
+    """A change that puts a cell before each check, so that what it defines as NAME is what is checked."""
+
+    def change(notebook):
+        for cell in [cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("solution")]:
+            if cell.cell_type == "code":
+                name = cell.metadata.nbgrader.grade_id
+                before_check(source.replace("NAME", name), name)(notebook)
+
+    return change
+
+
+def at_the_end(*sources: str) -> Change:
+    """A change that puts cells behind all others."""
+
+    def change(notebook):
+        notebook.cells += map(nbformat.v4.new_code_cell, sources)
 
     return change

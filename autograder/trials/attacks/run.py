@@ -1,218 +1,143 @@
 """Hands in every attack, grades them at each sandbox level and by stock nbgrader, and looks for what they changed."""
 
-import hashlib
 import json
 import os
 import platform
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import nbformat
-
 from autograder import settings
 from autograder.sandbox.inside import confine
 from autograder.sandbox.levels import MEANING, RLIMITS, available
-from autograder.trials.attacks import forging, harming
+from autograder.trials.attacks import (
+    demanding,
+    filling,
+    forbidden,
+    forging,
+    harming,
+    jamming,
+    leaking,
+    reaching,
+    sending,
+)
+from autograder.trials.attacks.handing_in_again import faults_of, inputs_met
+from autograder.trials.attacks.harms import digests, harms
 from autograder.trials.attacks.kinds import FULL, UNIT, Attack, build, filled
+from autograder.trials.attacks.kit import hand_in, notebooks, run_kit
+from autograder.trials.attacks.outside import Outside, is_sandbox, slowest_page
 from autograder.trials.processes import family
-from utils import progress
 
-ATTACKS = (*forging.ATTACKS, *harming.ATTACKS)
+_THEMES = (forging, sending, forbidden, demanding, leaking, harming, reaching, filling, jamming)
+ATTACKS: tuple[Attack, ...] = tuple(attack for theme in _THEMES for attack in theme.ATTACKS)
 # graded before, between and after; their marks must not change
 NEIGHBOURS = ("a-neighbour", "m-neighbour", "zz-neighbour")
 # Seconds for two submissions, after which stock nbgrader counts as stopped.
 STOCK_SECONDS = 120
-LEFT = "attack-left-this-"
 LIMITS = {"COURSE_CELL_SECONDS": "3", "COURSE_SUBMISSION_SECONDS": "12"}
+MOST_MEMORY = 900 << 20  # bytes that a process of the grader's may take
+MOST_SECONDS = 15  # that a page of feedback may keep others waiting
 
 
 @dataclass(frozen=True)
 class Tried:
     """What came of one attack in one place: its score, the states of its exercises, and what it changed or saw."""
 
-    score: float | None
+    score: float
     states: tuple
     harm: tuple
 
-    def held(self, attack: Attack) -> bool:
-        """Whether it got no mark that it did not work for, and did no harm."""
-        return self.score == attack.score and not self.harm
+    def held(self, attack: Attack, level: str) -> bool:
+        """Whether it got no mark that it did not work for, and did no harm, but for what is known to remain."""
+        known = attack.remains if attack.remains and attack.remains.at(level) else None
+        most = attack.score if known is None or known.score is None else known.score
+        return attack.score <= self.score <= most and {*self.harm} <= {*(known.harm if known else ())}
+
+    def exceeds(self, attack: Attack) -> bool:
+        """Whether it got more than it worked for, or did harm."""
+        return self.score > attack.score or bool(self.harm)
 
 
-def try_all(level: str, folder: Path) -> dict[str, Tried]:
-    """Grades every attack at a sandbox level, in one class with neighbours that did nothing wrong.
+@dataclass(frozen=True)
+class TriedClass:
+    """What came of a class of attacks at one level.
+
+    Attributes:
+        tried: what came of each attack, by its name.
+        seconds: how long grading and feedback took.
+        peak: the most bytes of memory that a process outside the sandbox took.
+        slowest: the longest that others waited for a page of feedback, and whose page it was.
+    """
+
+    tried: dict[str, Tried]
+    seconds: tuple[float, float]
+    peak: int
+    slowest: tuple[float, str]
+
+
+def try_all(level: str, folder: Path, chosen: Collection[Attack] = ATTACKS) -> TriedClass:
+    """Grades attacks at a sandbox level, in one class with neighbours that did nothing wrong.
 
     Attacks on files are not tried where limits alone stand in their way: they would succeed.
     """
-    environment = {**os.environ, **LIMITS, "COURSE_CLASS": str(folder), "SECRET_TOKEN": "a secret of the grader's"}
-    _run_kit(["release", UNIT], environment)
-    released, solved = _notebooks()
-    tried = [attack for attack in ATTACKS if not (level == RLIMITS and attack.weak)]
-    calls, port, stop = _listen()
-    for attack in tried:
-        _hand_in(folder, attack.name, build(attack, released, solved, folder, port))
-    for name in NEIGHBOURS:
-        _hand_in(folder, name, {f"{UNIT}.ipynb": json.dumps(filled(released, solved)).encode()})
+    scratch = folder.with_name(f"{folder.name}-scratch")
+    scratch.mkdir()
+    own = {"COURSE_CLASS": str(folder), "SECRET_TOKEN": "a secret of the grader's", "TMPDIR": str(scratch)}
+    environment = {**os.environ, **LIMITS, **own}
+    tried = [attack for attack in chosen if not (level == RLIMITS and attack.weak)]
+    units = [*dict.fromkeys([UNIT, *(attack.unit for attack in tried)])]
+    run_kit(["release", *units], environment)
     # A process that outlives its grader becomes a child of this process, and is found.
     confine.adopt_orphans()
-    before, running = _digests(folder), _sandboxes()
-    try:
-        _run_kit(["grade", UNIT, "--sandbox", level, "--accept-weak-sandbox", "--workers", "2"], environment)
-    finally:
-        stop()
-    one_page = [] if level == available()[0] else ["--student", "scripts"]
-    _run_kit(["feedback", UNIT, *one_page], environment)
-    return _outcomes(tried, folder, before, calls, port, _sandboxes() - running)
+    running = _sandboxes()
+    with Outside(scratch) as outside:
+        for unit in units:
+            released, solved = notebooks(unit)
+            for attack in (attack for attack in tried if attack.unit == unit):
+                hand_in(folder, attack.who, unit, build(attack, released, solved, folder, outside.marks))
+            for name in NEIGHBOURS:
+                hand_in(folder, name, unit, {f"{unit}.ipynb": json.dumps(filled(released, solved)).encode()})
+        before, started = digests(folder), time.time()
+        run_kit(["grade", *units, "--sandbox", level, "--accept-weak-sandbox", "--workers", "2"], environment)
+        graded = time.time()
+        one_page = [] if level == available()[0] else ["--student", "scripts"]
+        if not one_page or any(attack.name == "scripts" for attack in tried):
+            run_kit(["feedback", UNIT, *one_page], environment)
+        seconds = (graded - started, time.time() - graded)
+    slowest = slowest_page([*(folder / "feedback").glob(f"*/{UNIT}/{UNIT}.html")])
+    outcomes = _outcomes(tried, folder, before, outside, _sandboxes() - running)
+    return TriedClass(outcomes, seconds, outside.peak, slowest)
 
 
-def _run_kit(arguments: list[str], environment: dict) -> subprocess.CompletedProcess:
-    completed = subprocess.run(
-        [sys.executable, "-m", "autograder", *arguments],
-        cwd=settings.ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    if completed.returncode:
-        raise settings.KitError(f"`{' '.join(arguments)}` failed: {completed.stderr.strip().splitlines()[-1:]}")
-    return completed
-
-
-def _notebooks() -> tuple:
-    released = nbformat.read(settings.ASSIGNMENTS / UNIT / f"{UNIT}.ipynb", as_version=4)
-    return released, nbformat.read(settings.SOLUTIONS / UNIT / f"{UNIT}.ipynb", as_version=4)
-
-
-def _hand_in(folder: Path, student: str, files: dict[str, bytes]) -> None:
-    place = folder / "submitted" / student / UNIT
-    place.mkdir(parents=True)
-    for name, data in files.items():
-        (place / name).write_bytes(data)
-
-
-def _digests(folder: Path) -> dict[Path, str]:
-    """What every file that must not change holds: submissions, the repository's sources, and a few of the packages'.
-
-    What `progress()` counts is none of these: whoever runs a notebook of the repository meanwhile writes it.
-    """
-    files = [file for file in (folder / "submitted").rglob("*") if file.is_file()]
-    for name in ("utils", "autograder", "solutions", "assignments"):
-        files += [
-            file
-            for file in (settings.ROOT / name).rglob("*")
-            if file.suffix in (".py", ".ipynb", ".json", ".html") and file.name != progress.FILE
-        ]
-    for name in ("torch.functional", "IPython.core.interactiveshell"):
-        place = sys.modules[name].__file__ if name in sys.modules else None
-        files.append(Path(place) if place else settings.ROOT / "pyproject.toml")
-    return {file: _file_state(file) for file in files}
-
-
-def _file_state(file: Path) -> str:
-    """A file's content, mode, owner and time of change."""
-    status = file.lstat()
-    marks = (status.st_mode, status.st_uid, status.st_mtime_ns)
-    return hashlib.sha256(file.read_bytes()).hexdigest() + repr(marks)
-
-
-def _listen():
-    """Notes who calls a free port, which attacks are told; returns the names, the port, and a function that ends it."""
-    calls, ended, port = set(), threading.Event(), 0
-    stream, datagram = (socket.socket(socket.AF_INET, kind) for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM))
-    for endpoint in (stream, datagram):
-        endpoint.bind(("127.0.0.1", port))
-        endpoint.settimeout(0.2)
-        port = endpoint.getsockname()[1]
-    stream.listen()
-
-    def note(receive):
-        while not ended.is_set():
-            try:
-                receive()
-                calls.add("calls-home")
-            except TimeoutError:
-                pass
-
-    threads = [
-        threading.Thread(target=note, args=(receive,)) for receive in (stream.accept, lambda: datagram.recv(100))
-    ]
-
-    def stop():
-        ended.set()
-        for thread in threads:
-            thread.join()
-        stream.close()
-        datagram.close()
-
-    for thread in threads:
-        thread.start()
-    return calls, port, stop
-
-
-def _outcomes(
-    tried: list[Attack], folder: Path, before: dict, calls: set, port: int, survivors: set
-) -> dict[str, Tried]:
-    rows: dict[str, list] = {}
-    for line in (folder / "results" / f"{UNIT}.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        rows.setdefault(row["student"], []).append(row)
+def _outcomes(tried: list[Attack], folder: Path, before: dict, outside: Outside, survivors: set) -> dict[str, Tried]:
+    rows: dict[tuple[str, str], list] = {}
+    for unit in {attack.unit for attack in tried} | {UNIT}:
+        for line in (folder / "results" / f"{unit}.jsonl").read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            rows.setdefault((row["student"], unit), []).append(row)
+    for (student, _), own in rows.items():
+        lost = [row for row in own if row["points"] != row["max_points"]]
+        if student in NEIGHBOURS and lost:
+            raise settings.KitError(f"an attack changed the marks of {student}: {lost}")
+    messages = {student: "\n".join(row["message"] for row in own) for (student, _), own in rows.items()}
     harm: dict[str, list[str]] = {attack.name: [] for attack in tried}
-    for name, description in _harms(folder, before, calls, port, survivors):
-        harm[name].append(description)
-    for neighbour in NEIGHBOURS:
-        if sum(row["points"] for row in rows[neighbour]) != FULL:
-            raise settings.KitError(f"an attack changed the marks of {neighbour}: {rows[neighbour]}")
-    return {
-        name: Tried(
-            sum(row["points"] for row in rows[name]), tuple(sorted({row["state"] for row in rows[name]})), tuple(harms)
+    for name, description in harms(tried, folder, before, outside, survivors, messages):
+        harm.setdefault(name, []).append(description)
+    outcomes = {}
+    for attack in tried:
+        own = rows[attack.who, attack.unit]
+        states = tuple(sorted({row["state"] for row in own}))
+        outcomes[attack.name] = Tried(
+            sum(row["points"] for row in own), states, tuple(dict.fromkeys(harm[attack.name]))
         )
-        for name, harms in harm.items()
-    }
-
-
-def _harms(folder: Path, before: dict, calls: set, port: int, survivors: set) -> Iterator[tuple[str, str]]:
-    """What was changed, left, called or seen, and by which attack."""
-    yield from ((name, "reached the network") for name in calls)
-    for place in _surroundings(folder):
-        for file in place.glob(f"{LEFT}*"):
-            yield file.name.removeprefix(LEFT).split(".")[0], f"left a file in {place}"
-            file.unlink()
-    for file, digest in before.items():
-        if not file.exists() or _file_state(file) != digest:
-            yield (
-                "spoils-packages" if file.is_relative_to(settings.ROOT) else "spoils-submissions",
-                f"changed {file.name}",
-            )
-    for attack in ATTACKS:
-        graded = folder / "autograded" / attack.name / UNIT / f"{UNIT}.ipynb"
-        if graded.exists() and any("SECRET SEEN" in json.dumps(cell.get("outputs", [])) for cell in _cells(graded)):
-            yield attack.name, "saw a secret"
-    page = folder / "feedback" / "scripts" / UNIT / f"{UNIT}.html"
-    text = page.read_text(encoding="utf-8")
-    if "<script>document.title" in text or 'href="javascript' in text or f'src="http://127.0.0.1:{port}' in text:
-        yield "scripts", "script in the feedback"
-    for process in survivors:
-        yield "daemon", f"process {process} goes on"
-
-
-def _cells(file: Path) -> list:
-    return nbformat.read(file, as_version=4).cells
-
-
-def _surroundings(folder: Path) -> list[Path]:
-    shared_folders = [Path(path) for path in ("/", "/tmp", "/var/tmp", "/dev/shm", tempfile.gettempdir())]
-    return list(
-        dict.fromkeys([*shared_folders, Path.home(), settings.ROOT, *folder.parents, folder, folder / "submitted"])
-    )
+    return outcomes
 
 
 def _sandboxes() -> set[int]:
@@ -220,7 +145,7 @@ def _sandboxes() -> set[int]:
     sandboxes = set()
     for process in family(os.getpid()):
         with suppress(OSError):
-            if b"inside.warm" in Path(f"/proc/{process}/cmdline").read_bytes():
+            if is_sandbox(process):
                 sandboxes.add(process)
     return sandboxes
 
@@ -263,11 +188,11 @@ def stock(folder: Path, *arguments: str, seconds: float = STOCK_SECONDS) -> subp
 
 
 def _try_stock(attack: Attack, template: Path) -> str:
-    released, solved = _notebooks()
+    released, solved = notebooks()
     folder = template.parent / attack.name
     shutil.copytree(template, folder)
-    _hand_in(folder, attack.name, build(attack, released, solved, folder))
-    _hand_in(folder, "zz-neighbour", {f"{UNIT}.ipynb": json.dumps(filled(released, solved)).encode()})
+    hand_in(folder, attack.name, UNIT, build(attack, released, solved, folder))
+    hand_in(folder, "zz-neighbour", UNIT, {f"{UNIT}.ipynb": json.dumps(filled(released, solved)).encode()})
     try:
         stock(folder, "autograde", UNIT)
     except subprocess.TimeoutExpired:
@@ -307,54 +232,104 @@ def table(levels: dict[str, dict[str, Tried]], stock_results: dict[str, str]) ->
             attack.name,
             attack.aim,
             f"{attack.score:g}",
-            *(_table_cell(attack, tried.get(attack.name)) for tried in levels.values()),
+            *(_table_cell(attack, level, tried.get(attack.name)) for level, tried in levels.items()),
         ]
         if stock_results:
-            cells.append(stock_results.get(attack.name, "not tried: would harm the machine"))
+            cells.append(stock_results.get(attack.name, "not tried"))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines)
 
 
-def _table_cell(attack: Attack, tried: Tried | None) -> str:
+def _table_cell(attack: Attack, level: str, tried: Tried | None) -> str:
     if tried is None:
         return "**not stopped**"
-    harm = f"; {', '.join(dict.fromkeys(tried.harm))}" if tried.harm else ""
-    return f"{'' if tried.held(attack) else '**✗** '}{tried.score:g}{harm}"
+    remains = tried.held(attack, level) and tried.exceeds(attack)
+    harm = f"; {', '.join(tried.harm)}" if tried.harm else ""
+    return f"{'' if tried.held(attack, level) else '**✗** '}{tried.score:g}{harm}{', remains' if remains else ''}"
 
 
-def faults(levels: dict[str, dict[str, Tried]]) -> list[str]:
+def faults(levels: dict[str, TriedClass]) -> list[str]:
     """What should not have come about, a line each."""
     by_name = {attack.name: attack for attack in ATTACKS}
-    return [
-        f"{name} at {level}: {outcome}, deserves {by_name[name].score:g}"
-        for level, tried in levels.items()
-        for name, outcome in tried.items()
-        if not outcome.held(by_name[name])
-    ]
+    lines = []
+    for level, graded in levels.items():
+        for name, outcome in graded.tried.items():
+            attack = by_name[name]
+            if not outcome.held(attack, level):
+                known = f", known to get {attack.remains.score}" if attack.remains and attack.remains.at(level) else ""
+                lines.append(f"{name} at {level}: {outcome}, deserves {attack.score:g}{known}")
+        if graded.peak > MOST_MEMORY:
+            lines.append(f"a process outside the sandbox took {graded.peak >> 20} MB at {level}")
+        if graded.slowest[0] > MOST_SECONDS:
+            lines.append(f"others waited {graded.slowest[0]:.0f} s for the page of {graded.slowest[1]} at {level}")
+    for attack in ATTACKS:
+        outcomes = [graded.tried[attack.name] for graded in levels.values() if attack.name in graded.tried]
+        if attack.remains and outcomes and not any(outcome.exceeds(attack) for outcome in outcomes):
+            lines.append(f"{attack.name} is stopped now: it remains no longer")
+    return lines
+
+
+def _what_remains() -> list[str]:
+    """What is known to be possible, and what it would take to stop it, an item for each reason."""
+    reasons: dict[str, list[Attack]] = {}
+    for attack in ATTACKS:
+        if attack.remains:
+            reasons.setdefault(attack.remains.why, []).append(attack)
+    items = []
+    for why, alike in reasons.items():
+        known = [attack.remains for attack in alike if attack.remains]
+        gains = {
+            f"up to {one.score:g} points where {attack.score:g} are deserved"
+            for attack, one in zip(alike, known)
+            if one.score is not None
+        }
+        gained = [*sorted(gains), *sorted({harm for one in known for harm in one.harm})]
+        names = ", ".join(attack.name for attack in alike)
+        items.append(f"- {names}: {'; '.join(gained)}. {why}")
+    return items
 
 
 def attacks(with_stock: bool) -> tuple[str, list[str]]:
     """Tries everything; returns a Markdown page and what should not have come about."""
-    tried = {}
+    levels: dict[str, TriedClass] = {}
     for level in available():
         with tempfile.TemporaryDirectory() as folder:
-            tried[level] = try_all(level, Path(folder) / "class")
+            levels[level] = try_all(level, Path(folder) / "class")
+    with tempfile.TemporaryDirectory() as folder:
+        met = faults_of(*inputs_met(Path(folder) / "class"))
+    return _page_of(levels, try_stock() if with_stock else {}, met), faults(levels) + met
+
+
+def _page_of(levels: dict[str, TriedClass], stock_results: dict[str, str], met: list[str]) -> str:
+    best = next(iter(levels.values()))
+    others = ", ".join(str(row.peak >> 20) for row in levels.values())
     lines = [
         "# Attacks on grading",
         "",
         "Written by `make attacks`, which hands in every notebook below, grades them in one class with three honest",
-        "neighbours, and looks for marks, files, processes, connections and secrets. A number is the score the attack got;",
-        f"{FULL:g} are all points. An attack deserves them where the rest of its notebook is solved: it must lose nothing by",
-        "being contained. The neighbours kept all their marks, and nothing else was changed, unless a cell says so.",
-        "**not stopped**: that level is no help against it, and it was not tried there.",
+        "neighbours, and looks for marks, files, processes, connections, hidden inputs and secrets. A number is the score the",
+        f"attack got; {FULL:g} are all points of unit 04. An attack deserves them where the rest of its notebook is solved: it must",
+        "lose nothing by being contained. The neighbours kept all their marks, and nothing else was changed, unless a cell says so.",
+        "**not stopped**: that level is no help against it, and it was not tried there. *remains*: what the attack is known to get;",
+        "the section at the end says what it would take to stop it.",
         "",
         "The last column is what nbgrader's own `autograde` makes of the same notebook, with its hidden tests in it: the score",
-        "alone, not the harm done; *no grade*: an error, and grading goes on without it; *stops the class*: it does not go on.",
+        "alone, not the harm done; *no grade*: an error, and grading goes on without it; *stops the class*: it does not go on;",
+        "*not tried*: it would harm the machine, or is aimed at what nbgrader has not.",
         "",
-        f"Sandbox levels: {'; '.join(f'**{level}**: {MEANING[level]}' for level in tried)}. Tried on"
+        f"Sandbox levels: {'; '.join(f'**{level}**: {MEANING[level]}' for level in levels)}. Tried on"
         f" {platform.system()} {platform.release().split('-')[0]}, {platform.machine()}.",
         "",
-        table(tried, try_stock() if with_stock else {}),
+        f"Grading the class of {len(best.tried) + len(NEIGHBOURS)} took {best.seconds[0]:.0f} s with two workers, its feedback"
+        f" {best.seconds[1]:.0f} s; nobody waited longer than {best.slowest[0]:.0f} s for a page. No process outside the sandbox"
+        f" took more than {others} MB at these levels."
+        f" {'**✗** ' + '; '.join(met) if met else 'The same bytes graded again met the same hidden inputs, and others with a byte changed'}.",
+        "",
+        table({level: graded.tried for level, graded in levels.items()}, stock_results),
+        "",
+        "## What remains possible",
+        "",
+        *(_what_remains() or ["Nothing that is tried here."]),
         "",
     ]
-    return "\n".join(lines), faults(tried)
+    return "\n".join(lines)

@@ -15,6 +15,7 @@ from autograder.bank.cases.drawing import draw
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import expect, freeze, frozen_exercise
 from utils.checking.explaining.facts import Kind
+from utils.checking.explaining.misconceptions import diagnose
 from utils.checking.explaining.relations import facts
 from utils.checking.explaining.scales import scale_facts
 from utils.checking.messages.shapes import symbolic
@@ -246,6 +247,17 @@ class ExchangedPoolings(find_exercise("VisionTransformer").reference):
 def test_whatever_an_argument_says_is_not_told_where_another_part_belies_it(told):
     _, said = told("VisionTransformer", ExchangedPoolings)
     assert "whatever mean_pooling says" not in said
+
+
+@pytest.mark.parametrize("universal", [True, False])
+def test_a_mistake_is_universal_by_what_its_author_declares_and_not_by_the_words_of_its_sentence(told, universal):
+    result, _ = told("VisionTransformer", ExchangedPoolings)
+    exercise = frozen_exercise(find_exercise("VisionTransformer"), [])
+    sentences = dict.fromkeys(exercise.misconceptions, "A sentence." if universal else "So it is, whatever comes in.")
+    exercise = replace(exercise, misconceptions=sentences, universal=exercise.universal if universal else ())
+    failed = [verdict for verdict in result.verdicts if not verdict.passed]
+    named = diagnose(exercise, result.verdicts, failed).misconception
+    assert (named in exercise.misconceptions) != universal
 
 
 def test_axes_of_one_size_have_their_own_names_from_the_last_on():

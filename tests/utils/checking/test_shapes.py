@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from utils.checking.explaining import sizes
 from utils.checking.explaining.facts import Kind, common
 from utils.checking.explaining.shapes import shape_facts
 from utils.checking.messages.shapes import looks_like
@@ -103,3 +104,18 @@ def test_of_two_axes_of_one_name_the_last_is_told():
     pair = (Output("tensor", shape=shape, values=np.zeros(shape)) for shape in ((2, 3), (4, 5)))
     (count,) = (fact for fact in shape_facts("Y", ["N", "N"], *pair, {}) if fact.kind is Kind.SHAPE_COUNT)
     assert count.sentence == "Y has 2 entries too many along N, its axis −1, on each input on which it fails."
+
+
+def test_which_part_is_right_is_one_fact_whatever_its_sentence_says(monkeypatch):
+    for name in ("right_as_far", "beginning_missing", "in_front", "in_the_middle"):
+        monkeypatch.setattr(sizes.words, name, lambda **details: "")
+    cut = {"beginning": RIGHT[:, :3], "end": RIGHT[:, 1:], "both ends": np.delete(RIGHT, 2, axis=1)}
+    for part, actual in cut.items():
+        (fact,) = [
+            one
+            for one in shape_facts("Y", ["N", "M"], output(RIGHT), output(actual), SIZES)
+            if one.kind == Kind.SHAPE_PART
+        ]
+        assert fact.value == f"{part} short"
+    others = shape_facts("Y", ["N", "M"], output(RIGHT), output(np.delete(RIGHT, 1, axis=1)), SIZES)
+    assert fact in others, "it is the same fact wherever the middle begins"

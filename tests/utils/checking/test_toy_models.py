@@ -1,6 +1,8 @@
 """What an exercise is given besides tensors: toy decoders that behave like models, travel as JSON, and notice endless loops."""
 
+import copy
 import json
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +12,7 @@ import torch
 from autograder.bank.cases.drawing import VISIBLE_SEED
 from autograder.bank.catalogue import find_exercise
 from autograder.bank.freezing import freeze
-from utils.checking import toy_models
+from utils.checking import asking, toy_models
 from utils.checking.concluding import examine
 from utils.checking.messages.shapes import symbolic
 from utils.checking.observing.observe import observe
@@ -171,6 +173,94 @@ def test_the_limit_does_not_count_in_the_call_before_the_one_that_counts():
 
     assert observe(asks_three_times, case).failure is None
     assert observe(asks_three_times, unpack_case(json.loads(json.dumps(pack(case))))).failure is None
+
+
+def emptied(helper):
+    """The helper, after everything that it counts or is limited by was set to 0."""
+    for name in {"asked", "steps", "reads", "rows", "begun", "limit"} & vars(helper).keys():
+        object.__setattr__(helper, name, 0)
+    return helper
+
+
+def new_of_the_class(helper):
+    names = ("E", "P", "W", "K", "C", "U", "b")
+    return type(helper)(**{name: getattr(helper, name) for name in names if hasattr(helper, name)})
+
+
+def of_a_class_of_ones_own(helper):
+    helper.__class__ = type("Own", (type(helper),), {"too_much": staticmethod(lambda asked, limit: "")})
+    return helper
+
+
+SET_BACK = (
+    emptied,
+    copy.copy,
+    copy.deepcopy,
+    lambda helper: pickle.loads(pickle.dumps(helper)),
+    new_of_the_class,
+    of_a_class_of_ones_own,
+)
+
+
+def fed(times, others=lambda helper: helper):
+    """Feeds two words as often, each time to what `others` makes of the helper."""
+
+    def feeds(decoder, s):
+        for _ in range(times):
+            logits, s = others(decoder)(torch.tensor([1, 1]), s)
+        return logits
+
+    return feeds
+
+
+def read_in_pieces(times, others=lambda helper: helper):
+    def reads(decoder):
+        for _ in range(times):
+            logits, _, _ = others(decoder)(torch.tensor([[1, 1]]), torch.arange(2), triangle(2, 0))
+        return logits
+
+    return reads
+
+
+def limited_cases(limit):
+    """What asks a helper a number of times for two words, and a case with a limit, for each helper that has one."""
+    states, given = np.zeros((2, D), np.float32), {"decoder": replace(DECODER, limit=limit)}
+    yield fed, DrawnCase("p", "result", {**given, "s": states})
+    yield read_in_pieces, DrawnCase("p", "result", {"decoder": replace(CACHED, limit=limit)})
+
+
+@pytest.mark.parametrize("others", SET_BACK)
+def test_no_count_of_what_is_asked_can_be_set_back(others):
+    for ask, case in limited_cases(6):
+        refused = observe(ask(4), case).failure
+        assert observe(ask(3), case).failure is None and refused.type == "AskedTooOften"
+        within, beyond = (observe(ask(times, others), case).failure for times in (3, 4))
+        assert within is None, "what is asked of a copy is counted once"
+        assert beyond is not None and (beyond.type, beyond.text) == (refused.type, refused.text) and beyond.helper
+
+
+def test_trusted_code_may_ask_as_it_likes_and_what_was_refused_does_not_count():
+    for ask, case in limited_cases(6):
+        assert observe(ask(4, emptied), case, trusted=True).failure is None
+
+    def stops_when_refused(decoder, s):
+        for _ in range(9):
+            try:
+                logits, s = decoder(torch.tensor([1, 1]), s)
+            except RuntimeError:
+                break
+        return logits
+
+    _, case = next(limited_cases(6))
+    assert observe(stops_when_refused, case).failure is None
+
+
+def test_what_was_counted_cannot_be_put_back():
+    asking.note(words=3)
+    before = asking.so_far()
+    asking.note(words=2, begun=1)
+    assert asking.so_far().since(before) == asking.Asked(words=2, begun=1)
+    assert not {"__setstate__", "__setitem__", "clear", "send"} & set(dir(asking._STOCKS[0]))
 
 
 def test_numbers_of_the_call_before_keep_rows_together():

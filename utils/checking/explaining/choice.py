@@ -9,7 +9,7 @@ from utils.checking.explaining.explanation import Explanation
 from utils.checking.explaining.facts import Facts
 from utils.checking.explaining.misconceptions import diagnose
 from utils.checking.explaining.relations import facts
-from utils.checking.explaining.shared import Failing, Look, alike, in_common
+from utils.checking.explaining.shared import Failing, Look, failures_like, in_common
 from utils.checking.judging.problems import About, Problem
 from utils.checking.judging.verdict import Verdict
 from utils.checking.records import FrozenExercise
@@ -21,11 +21,13 @@ def explain(exercise: FrozenExercise, verdicts: Sequence[Verdict]) -> Explanatio
     Where code fails under a condition or a circumstance alone, that explains it before any fact about its numbers.
     """
     failed = [verdict for verdict in verdicts if not verdict.passed]
-    misconception, shown, where = diagnose(exercise, verdicts, failed)
-    if misconception:
-        return Explanation(shown, misconception, where, is_undefined=any(verdict.is_undefined for verdict in verdicts))
+    diagnosis = diagnose(exercise, verdicts, failed)
+    shown = diagnosis.shown
+    if diagnosis.misconception:
+        is_undefined = any(verdict.is_undefined for verdict in verdicts)
+        return Explanation(shown, diagnosis.misconception, diagnosis.where, is_undefined=is_undefined)
     look: Look = cache(lambda verdict: _known_facts(exercise, verdict))
-    kin = alike(shown, verdicts, look)
+    kin = failures_like(shown, verdicts, look)
     chosen = next((failing for failing in kin if failing.verdict.property == shown.property), kin[0])
     shown = chosen.verdict
     if all(_fails_by_its_call(verdict, shown) for verdict in failed):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from utils.checking.messages.facts import circumstances as words
-from utils.checking.records import DrawnCase
+from utils.checking.records import DrawnCase, is_real
 
 LARGE = 80.0  # exp of more overflows single precision soon
 ENOUGH = 2  # so many cases must fail, and so many pass, before a difference between them counts
@@ -64,18 +64,14 @@ def _number_circumstances(case: DrawnCase) -> Iterator[tuple[Circumstance, bool]
         if name not in case.sizes:
             for axis, size in case.sizes.items():
                 yield Circumstance(words.number_is_smaller(name, axis)), number < size
-    if any(_is_real(value) for value in case.inputs.values()):  # of several inputs nobody can say which it is
+    if any(is_real(value) for value in case.inputs.values()):  # of several inputs nobody can say which it is
         yield Circumstance(words.has_large_numbers(bound=LARGE)), has_large_numbers(case)
 
 
 def has_large_numbers(case: DrawnCase) -> bool:
     """Whether some input has a number, not an infinite one, of which exp may be too large."""
-    reals = [value for value in case.inputs.values() if _is_real(value)]
+    reals = [value for value in case.inputs.values() if is_real(value)]
     return any(bool((np.abs(value[np.isfinite(value)]) > LARGE).any()) for value in reals)
-
-
-def _is_real(value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind == "f"
 
 
 def where(failed: list[DrawnCase], passed: list[DrawnCase]) -> Circumstance | None:

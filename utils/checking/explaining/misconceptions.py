@@ -1,6 +1,7 @@
 """Looks for the misconception that explains what failed, and chooses the verdict that a student is shown."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from utils.checking.conditions import FINER, ConditionName
 from utils.checking.explaining.boundary import circumstance_of
@@ -9,13 +10,24 @@ from utils.checking.judging.problems import Problem
 from utils.checking.judging.verdict import Verdict
 from utils.checking.records import FrozenExercise
 
-OF_ALL = "whatever"  # the word by which a misconception's sentence speaks of all values of an argument
+
+@dataclass(frozen=True)
+class Diagnosis:
+    """What is behind failures.
+
+    Attributes:
+        shown: the verdict that a student is shown.
+        misconception: the name of the misconception that explains the failures; None where none does.
+        where: the circumstance that the misconception needs: the value of an argument with which alone code fails.
+    """
+
+    shown: Verdict
+    misconception: str | None = None
+    where: Circumstance | None = None
 
 
-def diagnose(
-    exercise: FrozenExercise, verdicts: Sequence[Verdict], failed: Sequence[Verdict]
-) -> tuple[str | None, Verdict, Circumstance | None]:
-    """The misconception behind the failures, or None; the verdict to show; and the circumstance that the misconception needs.
+def diagnose(exercise: FrozenExercise, verdicts: Sequence[Verdict], failed: Sequence[Verdict]) -> Diagnosis:
+    """The misconception behind the failures, if there is one, and the verdict to show.
 
     Code that fails comes before code that is not written yet. A misconception is chosen that explains every failure; else one
     that explains all failures of the shown part and is contradicted by no other part, since each part may have a mistake of its
@@ -24,11 +36,11 @@ def diagnose(
     """
     forbidden = next((verdict for verdict in failed if verdict.problem is Problem.FORBIDDEN_CALL), None)
     if forbidden:
-        return None, forbidden, None
+        return Diagnosis(forbidden)
     written = [verdict for verdict in failed if verdict.problem is not Problem.UNFINISHED]
     written.sort(key=lambda verdict: verdict.condition in FINER and verdict.of_numbers)
     if not written:
-        return None, failed[0], None
+        return Diagnosis(failed[0])
     shown = written[0]
     # wrong gradients show by the way under other conditions too
     if all(verdict.problem and verdict.problem.of_gradients for verdict in written):
@@ -38,8 +50,8 @@ def diagnose(
     )
     where = None if misconception else circumstance_of(shown, verdicts)
     if where and where.of_an_argument:
-        return _best_explanation(exercise, written, written), shown, where
-    return misconception, shown, None
+        return Diagnosis(shown, _best_explanation(exercise, written, written), where)
+    return Diagnosis(shown, misconception)
 
 
 def _explaining_part(
@@ -48,8 +60,10 @@ def _explaining_part(
     """The misconception that explains all failures of a part, if no case of another part contradicts it."""
     here, elsewhere = ([verdict for verdict in verdicts if (verdict.part == part) == own] for own in (True, False))
     name = _best_explanation(exercise, here, [verdict for verdict in written if verdict.part == part])
-    universal = name is not None and (name in exercise.invented or OF_ALL in exercise.misconceptions[name])
-    return None if name is None or any(_contradicts(verdict, name, universal) for verdict in elsewhere) else name
+    if name is None:
+        return None
+    universal = name in exercise.invented or name in exercise.universal
+    return None if any(_contradicts(verdict, name, universal) for verdict in elsewhere) else name
 
 
 def _contradicts(verdict: Verdict, name: str, universal: bool) -> bool:

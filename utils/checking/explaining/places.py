@@ -6,6 +6,7 @@ from utils.checking.explaining.facts import Fact, Facts, Kind, called, last_of_e
 from utils.checking.judging.tolerance import close
 from utils.checking.messages.facts import places as words
 
+POSITIONS = "NTSLM"  # the first letters of axes whose indices are positions: of tokens, patches, objects, steps
 STEPS = ("steps", "L", "T")  # axes along which each position depends on those before
 
 

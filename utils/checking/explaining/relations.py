@@ -1,4 +1,4 @@
-"""Finds facts about the wrong numbers of a case: relations between the actual and the expected results.
+"""Collects the facts about the wrong results of a case from all that finds them, and relates results to inputs and other results.
 
 A relation that holds on one case by accident does not hold on all of them: `common` keeps the facts that every failed case has.
 A fact's sentence says what was observed; where several causes give the same observation it asks.
@@ -18,7 +18,7 @@ from utils.checking.explaining.traits import trait_facts
 from utils.checking.explaining.weights import are_weights, weight_facts
 from utils.checking.judging.tolerance import clear, close, tolerance
 from utils.checking.messages.facts import relations as words
-from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output
+from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observation, Output, is_real
 
 
 class ResultPair(NamedTuple):
@@ -154,7 +154,7 @@ def _right_for_another_case(
 
 def _share_no_numbers(case: DrawnCase, other: DrawnCase) -> bool:
     """Whether two cases have arrays of floats, and none in common: results of equal inputs may be equal."""
-    reals = [[value for value in drawn.arrays if value.dtype.kind == "f"] for drawn in (case, other)]
+    reals = [[value for value in drawn.arrays if is_real(value)] for drawn in (case, other)]
     return all(reals) and not any(np.array_equal(a, b) for a in reals[0] for b in reals[1])
 
 

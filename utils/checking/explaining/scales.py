@@ -2,6 +2,7 @@
 right numbers at other places."""
 
 import math
+from enum import StrEnum
 from itertools import combinations, permutations
 from typing import NamedTuple
 
@@ -24,6 +25,13 @@ _CONSTANTS = {
     "1/ln 2": 1 / math.log(2),
     "ln 2": math.log(2),
 }
+
+
+class Repeated(StrEnum):
+    """The number that all entries of a result equal."""
+
+    ZERO = "0"
+    OTHER = "another number"
 
 
 class NamedFactor(NamedTuple):
@@ -103,8 +111,9 @@ def _constant(name: str, expected: np.ndarray, actual: np.ndarray, limit: float)
     """Whether all numbers are the same, and should not be."""
     if expected.size < 2 or np.ptp(actual) or np.ptp(expected) <= limit:
         return []
-    number = words.one_number(zero=not actual.flat[0])
-    return [Fact(Kind.CONSTANT, name, value=number, sentence=words.constant(name, number=number))]
+    number = Repeated.OTHER if actual.flat[0] else Repeated.ZERO
+    sentence = words.constant(name, zero=number is Repeated.ZERO)
+    return [Fact(Kind.CONSTANT, name, value=number, sentence=sentence)]
 
 
 def _moved(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:

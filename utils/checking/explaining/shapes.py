@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 
 from utils.checking.explaining.facts import Fact, Facts, Kind
-from utils.checking.explaining.sizes import alike, length_facts
+from utils.checking.explaining.sizes import about_equal, length_facts
 from utils.checking.messages.facts import shapes as words
 from utils.checking.records import Output
 
@@ -54,7 +54,7 @@ def _has_numbers(output: Output) -> bool:
 
 
 def _are_equal(expected: np.ndarray, actual: np.ndarray) -> bool:
-    return expected.shape == actual.shape and alike(expected, actual)
+    return expected.shape == actual.shape and about_equal(expected, actual)
 
 
 def _numbers(name: str, expected: np.ndarray, actual: np.ndarray) -> Facts:

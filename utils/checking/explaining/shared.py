@@ -31,7 +31,7 @@ class Failing:
         return [fact for fact in self.facts if fact.kind.has(Trait.LOOK)]
 
 
-def alike(shown: Verdict, verdicts: Sequence[Verdict], look: Look) -> list[Failing]:
+def failures_like(shown: Verdict, verdicts: Sequence[Verdict], look: Look) -> list[Failing]:
     """The failures of the same kind as the shown one, on ordinary inputs or else under its own condition, with their facts."""
     kin = [verdict for verdict in verdicts if is_kin(verdict, shown) and verdict.part == shown.part]
     kin = [verdict for verdict in kin if not verdict.condition and not verdict.extreme] or [

@@ -1,6 +1,9 @@
 """Finds facts about results with the right number of axes and a wrong size: what the size is, and which part of the right
 numbers the result holds."""
 
+from enum import StrEnum
+from typing import NamedTuple
+
 import numpy as np
 
 from utils.checking.explaining.facts import Fact, Facts, Kind, last_of_each
@@ -8,10 +11,24 @@ from utils.checking.messages.facts import sizes as words
 from utils.checking.records import Output
 
 RELATIVE, ABSOLUTE = 1e-3, 1e-4  # numbers of a wrong shape are compared coarsely with the right ones
-_TELLING = 7  # the first letters of a sentence's ending that distinguish it from other endings
 
 
-def alike(expected: np.ndarray, actual: np.ndarray) -> bool:
+class AgreeingPart(StrEnum):
+    """Where a result whose axis has the wrong size agrees with the right one."""
+
+    BEGINNING = "beginning"
+    END = "end"
+    BOTH_ENDS = "both ends"
+
+
+class Agreement(NamedTuple):
+    """The part in which a result agrees with the right one; of both ends, how many positions belong to the first."""
+
+    part: AgreeingPart
+    first: int = 0
+
+
+def about_equal(expected: np.ndarray, actual: np.ndarray) -> bool:
     """Whether the numbers of two arrays of one shape are about the same."""
     return bool(np.allclose(actual, expected, rtol=RELATIVE, atol=ABSOLUTE))
 
@@ -89,12 +106,13 @@ def _size_of_another(name: str, axis: str, back: int, actual: int, sizes: dict[s
 
 def _part_facts(name: str, axis: str, expected: np.ndarray, actual: np.ndarray, place: int) -> Facts:
     """The fact about which part of the right numbers lies along an axis of the wrong size."""
-    ending = _part_ending(expected, actual, place)
-    if not ending:
+    agreement = _agreement(expected, actual, place)
+    if agreement is None:
         return []
     length = _length_word(expected, actual, place)
+    ending = _part_ending(agreement, actual.shape[place] - expected.shape[place])
     sentence = words.part(name, axis=axis, length=length, ending=ending)
-    return [Fact(Kind.SHAPE_PART, name, axis=axis, value=f"{ending[:_TELLING]} {length}", sentence=sentence)]
+    return [Fact(Kind.SHAPE_PART, name, axis=axis, value=f"{agreement.part} {length}", sentence=sentence)]
 
 
 def _start_facts(name: str, axis: str, expected: Output, actual: Output, place: int) -> Facts:
@@ -125,17 +143,27 @@ def _right_from_the_start(expected: np.ndarray, actual: np.ndarray, axis: int) -
     return int(np.argmin([*right, False]))
 
 
-def _part_ending(expected: np.ndarray, actual: np.ndarray, axis: int) -> str:
-    """The end of a sentence on an axis of the wrong length: which part of the right numbers it has; empty if there is none."""
+def _agreement(expected: np.ndarray, actual: np.ndarray, axis: int) -> Agreement | None:
+    """The part in which a result and the right one agree, where one of them has all positions of the other; else None."""
     short, long = sorted((expected, actual), key=lambda values: values.shape[axis])
-    count, more, too_long = short.shape[axis], long.shape[axis] - short.shape[axis], long is actual
+    count, more = short.shape[axis], long.shape[axis] - short.shape[axis]
     if not count:
-        return ""
-    if alike(short, long.take(range(count), axis=axis)):
-        return words.right_as_far(too_long=too_long)
-    if alike(short, long.take(range(more, more + count), axis=axis)):
-        return words.in_front(count=more) if too_long else words.beginning_missing()
+        return None
+    if about_equal(short, long.take(range(count), axis=axis)):
+        return Agreement(AgreeingPart.BEGINNING)
+    if about_equal(short, long.take(range(more, more + count), axis=axis)):
+        return Agreement(AgreeingPart.END)
     for cut in range(1, count):
-        if alike(short, np.delete(long, range(cut, cut + more), axis=axis)):
-            return words.in_the_middle(too_long=too_long, count=more, behind=cut)
-    return ""
+        if about_equal(short, np.delete(long, range(cut, cut + more), axis=axis)):
+            return Agreement(AgreeingPart.BOTH_ENDS, first=cut)
+    return None
+
+
+def _part_ending(agreement: Agreement, difference: int) -> str:
+    """The end of a sentence on a result with so many positions more than asked for, or fewer: in which part it is right."""
+    too_long, count = difference > 0, abs(difference)
+    if agreement.part is AgreeingPart.BEGINNING:
+        return words.right_as_far(too_long=too_long)
+    if agreement.part is AgreeingPart.END:
+        return words.in_front(count=count) if too_long else words.beginning_missing()
+    return words.in_the_middle(too_long=too_long, count=count, behind=agreement.first)

@@ -13,7 +13,7 @@ _FAR = 0.5  # share of the span of the right numbers; a number that lies further
 @np.errstate(all="ignore")  # differences of the largest numbers overflow
 def trait_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
     """Facts that any look at wrong numbers shows: all of them have `Trait.LOOK`."""
-    right, dtype = close(actual, expected, limit), expected.dtype
+    right, kind = close(actual, expected, limit), expected.dtype.kind
     expected, actual = expected.astype(float), actual.astype(float)
     if np.isfinite(expected).all() and np.isinf(actual).any() and not np.isnan(actual).any():
         return [Fact(Kind.INFINITE, name, sentence=words.infinite(name))]
@@ -21,12 +21,12 @@ def trait_facts(name: str, axes: list[str], expected: np.ndarray, actual: np.nda
         return []
     facts = _same_in_all(name, expected[~right], actual[~right], some_right=bool(right.any()))
     facts += _corner(name, right) + _stretch(name, axes, right)
-    if dtype.kind == "f":  # of tokens and bytes, size and sign say nothing
+    if kind == "f":  # of tokens and bytes, size and sign say nothing
         facts += _zeros(name, expected, actual, right)
         facts += _signs(name, expected, actual) + _range(name, expected, actual)
-    elif dtype.kind == "i" and (expected == 0).any() and not (actual == 0).any():
+    elif kind == "i" and (expected == 0).any() and not (actual == 0).any():
         facts.append(_no_zero(name, expected))
-    return facts if dtype == np.uint8 else facts + _side(name, expected[~right], actual[~right])
+    return facts + _side(name, expected[~right], actual[~right])
 
 
 def _same_in_all(name: str, expected: np.ndarray, actual: np.ndarray, some_right: bool) -> Facts:

@@ -3,11 +3,11 @@
 import numpy as np
 
 from utils.checking.explaining.facts import Fact, Facts, Kind
+from utils.checking.explaining.places import POSITIONS
 from utils.checking.explaining.scales import NEARLY, named_factors
 from utils.checking.messages.facts import weights as words
 from utils.checking.messages.facts.weights import Row
 
-_PLACES = "NTL"  # the first letters of axes of positions
 _SUMS = 1e-3  # absolute accuracy of a sum of weights
 _VANISHING = 1e-30  # a weight below it may be rounded to 0 elsewhere
 _LEAST = -80.0  # the logarithm of the smallest weight that single precision holds
@@ -40,7 +40,7 @@ def _are_ones_or_zeros(sums: np.ndarray) -> np.ndarray:
     return np.isclose(sums, 1, atol=_SUMS) | (sums == 0)
 
 
-def _alike(actual: np.ndarray, other: np.ndarray, limit: float) -> bool:
+def _are_about(actual: np.ndarray, other: np.ndarray, limit: float) -> bool:
     """Whether weights equal the other ones within a tolerance that is small compared with the differences among the others."""
     return bool(np.allclose(actual, other, rtol=1e-3, atol=min(10 * limit, np.ptp(other) / 20)))
 
@@ -67,7 +67,7 @@ def _row_facts(
 ) -> Facts:
     """Facts about weights over the last axis; `row` is the word for weights that sum to 1 together."""
     powers = np.exp(actual - actual.max(axis=-1, keepdims=True))
-    if _alike(powers / powers.sum(axis=-1, keepdims=True), expected, limit):
+    if _are_about(powers / powers.sum(axis=-1, keepdims=True), expected, limit):
         return [Fact(Kind.BEFORE, name, sentence=words.scores(name))]
     facts = _sums(name, axes, expected, actual, limit, row)
     if (actual < -limit).any():
@@ -88,7 +88,7 @@ def _leaves_room(fact: Fact) -> bool:
 def _twice(name: str, expected: np.ndarray, actual: np.ndarray, limit: float) -> Facts:
     """Whether weights went through one more softmax."""
     powers = np.exp(expected)
-    twice = _alike(actual, powers / powers.sum(axis=-1, keepdims=True), limit)
+    twice = _are_about(actual, powers / powers.sum(axis=-1, keepdims=True), limit)
     return [Fact(Kind.TWICE, name, sentence=words.twice(name))] if twice else []
 
 
@@ -98,7 +98,7 @@ def _without_scores(name: str, expected: np.ndarray, actual: np.ndarray, limit: 
     if ((actual == 0) | (actual == 1)).all():
         facts.append(Fact(Kind.HARD, name, sentence=words.hard(name, row=row)))
     has_weight = expected > 0
-    if _alike(actual, has_weight / has_weight.sum(axis=-1, keepdims=True), limit):
+    if _are_about(actual, has_weight / has_weight.sum(axis=-1, keepdims=True), limit):
         facts.append(Fact(Kind.UNIFORM, name, sentence=words.uniform(name)))
     return facts
 
@@ -135,7 +135,7 @@ def _sums(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray, 
     if _sum_to_one(sums):
         return []
     square = actual.ndim > 1 and actual.shape[-1] == actual.shape[-2]
-    if square and _alike(actual.swapaxes(-1, -2), expected, limit):
+    if square and _are_about(actual.swapaxes(-1, -2), expected, limit):
         return [Fact(Kind.TRANSPOSED, name, sentence=words.transposed(name))]
     for back in range(2, actual.ndim + 1):
         if actual.shape[-back] > 1 and _sum_to_one(actual.sum(axis=-back)):
@@ -197,7 +197,7 @@ def _order(name: str, expected: np.ndarray, actual: np.ndarray, limit: float, ro
 def _support(name: str, axes: list[str], expected: np.ndarray, actual: np.ndarray) -> Facts:
     """Facts about weight where there should be none, and about no weight where there should be some."""
     facts: Facts = []
-    along = "" if not axes or axes[-1][0] in _PLACES else axes[-1]
+    along = "" if not axes or axes[-1][0] in POSITIONS else axes[-1]
     leaked, lost = (expected == 0) & (actual > 0), _lost(expected, actual)
     vanishing = (expected > 0) & (expected < _VANISHING)  # beside such weights, a 0 may be one too small for its type
     if leaked.any() and not vanishing.any():
@@ -219,7 +219,7 @@ def _side_of_the_diagonal(axes: list[str], shown: np.ndarray, lost: np.ndarray) 
 
     It counts only if two rows or more lose weight, and each of them keeps some.
     """
-    if lost.ndim < 2 or not all(axis[0] in _PLACES for axis in axes[-2:]):
+    if lost.ndim < 2 or not all(axis[0] in POSITIONS for axis in axes[-2:]):
         return ""
     losing = lost.any(axis=-1)
     if losing.sum() < 2 or not (shown & ~lost).any(axis=-1)[losing].all():

@@ -5,15 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from utils.checking.judging.problems import Problem
-from utils.checking.judging.tolerance import (
-    GRADIENTS,
-    close,
-    extra_gradients,
-    not_frozen,
-    right_rows,
-    sketches_agree,
-    tolerance,
-)
+from utils.checking.judging.tolerance import GRADIENTS, close, right_rows, sketches_agree, tolerance
 from utils.checking.records import DrawnCase, Failure, Observation, Output
 
 VANISHING = 1e-30  # smaller numbers count as 0, since they may have underflowed
@@ -60,8 +52,8 @@ def same(case: DrawnCase, first: Observation, second: Observation) -> bool:
 
 
 def _failed_alike(first: Failure, second: Failure) -> bool:
-    alike = (first.stage, first.type) == (second.stage, second.type)
-    return alike and (first.text == second.text or first.own and second.own)
+    same_error = (first.stage, first.type) == (second.stage, second.type)
+    return same_error and (first.text == second.text or first.own and second.own)
 
 
 def _same_output(first: Output, second: Output, scale: float, case: DrawnCase) -> bool:
@@ -120,6 +112,21 @@ def gradient_problem(case: DrawnCase, expected: Observation, observation: Observ
         ):
             return Problem.WRONG_GRADIENT
     return None
+
+
+def not_frozen(expected: Observation, seen: Observation) -> list[str]:
+    """The names of parameters that should be frozen and ask for a gradient, though none reached them."""
+    frozen = [name for name, gradient in expected.gradients.items() if gradient is None and name not in expected.asking]
+    return [name for name in seen.asking if name in frozen]
+
+
+def extra_gradients(expected: Observation, seen: Observation, scale: float = 0.0) -> list[str]:
+    """The names of inputs and weights that a gradient reaches although none should."""
+    none = [name for name, gradient in expected.gradients.items() if gradient is None]
+    gradients = {name: seen.gradients.get(name) for name in none}
+    return [
+        name for name, actual in gradients.items() if actual is not None and not np.abs(actual).max(initial=0) <= scale
+    ]
 
 
 def other_order(case: DrawnCase, expected: Observation, observation: Observation) -> tuple[int, ...] | None:

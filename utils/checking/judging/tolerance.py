@@ -1,4 +1,4 @@
-"""Defines how close numbers must be, by their type and device, for judging and for messages."""
+"""Defines how close numbers must be, by their type and device, and makes the sketches that stand for numbers."""
 
 from functools import lru_cache
 
@@ -88,18 +88,3 @@ def sketches_agree(one: np.ndarray, values: np.ndarray, relative: float) -> bool
     finite = values[np.isfinite(values)].astype(np.float64)
     size = np.sqrt(max(1, finite.size)) + np.linalg.norm(finite)  # errors of single numbers add up like their squares
     return bool(np.abs(one - sketch(values)).max() <= relative * size)
-
-
-def not_frozen(expected: Observation, seen: Observation) -> list[str]:
-    """The names of parameters that should be frozen and ask for a gradient, though none reached them."""
-    frozen = [name for name, gradient in expected.gradients.items() if gradient is None and name not in expected.asking]
-    return [name for name in seen.asking if name in frozen]
-
-
-def extra_gradients(expected: Observation, seen: Observation, scale: float = 0.0) -> list[str]:
-    """The names of inputs and weights that a gradient reaches although none should."""
-    none = [name for name, gradient in expected.gradients.items() if gradient is None]
-    gradients = {name: seen.gradients.get(name) for name in none}
-    return [
-        name for name, actual in gradients.items() if actual is not None and not np.abs(actual).max(initial=0) <= scale
-    ]

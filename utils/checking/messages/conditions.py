@@ -49,6 +49,10 @@ UNDER: dict[str, str] = {
         "Small sizes give {result}; some large one does not: is a number of positions, or a width, fixed somewhere, or is"
         " something cut off that becomes small among many?"
     ),
+    Name.JOINT: (
+        "Each of the ways in which inputs are passed here gives {result} on other numbers by itself; together they do not. Does"
+        " something depend on two of them at once, or is a result kept from an earlier call?"
+    ),
 }
 
 # the sentences for code whose result is right under the condition too, and whose gradient is not

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from utils.checking.judging.comparing import extra_gradients, not_frozen
 from utils.checking.judging.problems import Problem
-from utils.checking.judging.tolerance import extra_gradients, not_frozen
 from utils.checking.messages.context import Context
 from utils.checking.messages.message import Message
 

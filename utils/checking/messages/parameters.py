@@ -59,13 +59,13 @@ def _extra(text: str, expected_shapes: dict[str, list[int]]) -> str:
     names = ", ".join(extra)
     if extra and all(name.endswith(".bias") for name in extra):
         return f"{names}. A layer without bias is nn.Linear(…, …, bias=False)."
-    alike = [
+    twins = [
         other for name in extra for other, shape in expected_shapes.items() if len(shape) > 1 and shape == extra[name]
     ]
-    if len(extra) > 1 or len(alike) != 1:
+    if len(extra) > 1 or len(twins) != 1:
         return f"{names}. Leave them out."
     return (
-        f"{names}, of the shape of {alike[0]}. Leave it out. Is {alike[0]} itself to be used there, as where weights are tied:"
+        f"{names}, of the shape of {twins[0]}. Leave it out. Is {twins[0]} itself to be used there, as where weights are tied:"
         " one parameter with two uses?"
     )
 

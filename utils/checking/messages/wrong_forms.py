@@ -14,7 +14,7 @@ from utils.checking.messages.context import Context
 from utils.checking.messages.exceptions import integers, origin
 from utils.checking.messages.message import Message
 from utils.checking.messages.shapes import looks_like
-from utils.checking.records import MAX_OUTPUTS, Helper, Output
+from utils.checking.records import MAX_OUTPUTS, Helper, Output, is_real
 
 
 def _forbidden_call(c: Context) -> Message:
@@ -171,7 +171,7 @@ def _wrong_dtype(c: Context) -> Message:
         return Message(
             f"{name} is {actual.dtype}; it should be {expected.dtype}, torch's usual type for numbers with a fraction."
         )
-    arrays = any(isinstance(value, np.ndarray) and value.dtype.kind == "f" for value in c.case.inputs.values())
+    arrays = any(is_real(value) for value in c.case.inputs.values())
     helper = next((name for name, value in c.case.inputs.items() if isinstance(value, Helper)), "")
     source = "the inputs are" if arrays or not helper else f"`{helper}` computes in"
     type_rule = f"{source} {expected.dtype}, and the result keeps that type"

@@ -108,7 +108,7 @@ def _gives_a_view(function: torch._ops.OpOverload) -> bool:
 
 
 class WatchedCalls:
-    """Notes the torch functions that run while it is entered, as Python calls them and as they are dispatched.
+    """Notes the torch functions that run while it is entered, as Python calls them and, if `dispatched`, as they are dispatched.
 
     With `sizes` it notes the sizes of results too; without `calls` nothing else.
     torch's modes hold for one thread; threads that are started meanwhile get modes of their own.
@@ -116,9 +116,10 @@ class WatchedCalls:
 
     STARTERS = ((_thread, "start_new_thread"), (threading, "_start_new_thread"), (threading, "_start_joinable_thread"))
 
-    def __init__(self, calls: bool = True, sizes: bool = False):
+    def __init__(self, calls: bool = True, sizes: bool = False, dispatched: bool = True):
         self.notes = Notes(sizes=sizes)
-        self.kinds = (_Functions, _Dispatched) if calls else (_Dispatched,) if sizes else ()
+        self.kinds: list[type[_Functions | _Dispatched]] = [_Functions] if calls else []
+        self.kinds += [_Dispatched] if sizes or calls and dispatched else []
 
     def __enter__(self):
         self.stack = ExitStack()

@@ -3,7 +3,7 @@
 import inspect
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -16,9 +16,12 @@ from utils.checking.observing.devices import EXPECTED, THERE, Device, other_devi
 from utils.checking.observing.failures import Failed, at_stage, error_text
 from utils.checking.observing.inputs import inputs_of, real_type
 from utils.checking.observing.other_numbers import another, shortened
-from utils.checking.observing.outputs import alike, kind_of, numbers_of, outputs_of, plain_result
+from utils.checking.observing.outputs import kind_of, numbers_of, outputs_of, plain_result, same_outputs
+from utils.checking.observing.signatures import can_bind, parameter_names
 from utils.checking.observing.surroundings import undisturbed
+from utils.checking.observing.tables import unseen_table
 from utils.checking.records import UNDECIDED, DrawnCase, Failure, Observation
+from utils.checking.toy_models import WithinLimits
 from utils.checking.toy_networks import ToyNetwork
 from utils.device import computes
 
@@ -89,7 +92,7 @@ def _gpu_agrees(here: Observation, there: Observation) -> bool:
         {name for name, gradient in observation.gradients.items() if gradient is not None}
         for observation in (here, there)
     ]
-    return at_home and types[0] == types[1] and reached[0] == reached[1] and alike(here.outputs, there.outputs)
+    return at_home and types[0] == types[1] and reached[0] == reached[1] and same_outputs(here.outputs, there.outputs)
 
 
 @contextmanager
@@ -119,8 +122,10 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
         asked_for_gradient = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
         pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
         lists = {name: [*value] for name, value in inputs.items() if isinstance(value, list)}
-        with WatchedCalls(calls=watched and not trusted, sizes=bool(case.bounds)) as notes:
-            result = plain_result(at_stage("call", lambda: _call(target, inputs, case.by)))
+        # what is dispatched takes long to note, and one answer calls on all cases what it calls on those that are declared
+        recorder = WatchedCalls(watched and not trusted, sizes=bool(case.bounds), dispatched=not case.condition)
+        with recorder as notes:
+            result = at_stage("call", lambda: _result(target, inputs, case, trusted))
         if rehearsal_failure:
             raise rehearsal_failure
         not_returned = _networks_not_returned(result, inputs)
@@ -128,6 +133,7 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
         outputs = outputs_of(result)
         starts = _initial_values(student_object, case)
         repeated = [] if repeatable is None else _repeat_call(student_object, repeatable or target, case, device)
+        unseen = 0 if repeatable is None or case.condition else _unseen_table(target, case, device)
     except Failed as failed:
         asked_only = (
             bool(case.gradient) and not _observe(student_object, replace(case, gradient=()), device, True).failure
@@ -145,15 +151,21 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
         outputs=outputs,
         changed=tuple(changed),
         called=tuple(sorted(notes.names)),
-        made=notes.counts if case.bounds else {},
+        made={**notes.counts, "largest": max(notes.counts["largest"], unseen)} if case.bounds else {},
         gradients=gradients,
         asking=tuple(name for name in weights if name in gradients and gradients[name] is None and not backward),
         backward=backward,
-        unstable=any(repetition is None or not alike(outputs, repetition) for repetition in repeated),
-        overwritten=earlier is not None and not alike(earlier[1], outputs_of(earlier[0])),
+        unstable=any(repetition is None or not same_outputs(outputs, repetition) for repetition in repeated),
+        overwritten=earlier is not None and not same_outputs(earlier[1], outputs_of(earlier[0])),
         starts=starts,
         device=torch.device(device).type,
     )
+
+
+def _result(target: Callable, inputs: dict, case: DrawnCase, trusted: bool) -> Any:
+    """What a call gives; unless it is trusted, helpers hold it to their limits, whatever it does to them."""
+    with nullcontext() if trusted else WithinLimits(case.inputs):
+        return plain_result(at_stage("call", lambda: _call(target, inputs, case.by)))
 
 
 def _answered(result: Any) -> tuple:
@@ -249,6 +261,19 @@ def _repeat_call(student_object: Any, target: Callable, case: DrawnCase, device:
         return [*results, None]
 
 
+def _unseen_table(target: Callable, case: DrawnCase, device: Device) -> int:
+    """How many numbers a table holds that torch's modes do not see, by further calls without them, on numbers of their own."""
+
+    def prepared(inputs: dict) -> Callable:
+        arguments = inputs_of(replace(case, inputs=inputs), device)
+        return lambda: at_stage("call", lambda: _call(target, arguments))
+
+    with suppress(Failed):
+        others = {name: another(another(value)) for name, value in case.inputs.items()}
+        return unseen_table(prepared, others, case.bounds)
+    return 0
+
+
 def _prepare_target(student_object: Any, case: DrawnCase, device: Device) -> tuple[Any, dict[str, torch.Tensor]]:
     """The callable that takes the inputs, and its named parameters."""
     build = case.build
@@ -327,38 +352,12 @@ def _call(target: Callable, arguments: dict, by: str = "") -> Any:
     renamed = len(taken) < len(arguments)
     by = "" if renamed else by
     in_order = renamed or taken == list(arguments)
-    if by != "name" and (in_order or by) and _can_bind(signature, *arguments.values()):
+    if by != "name" and (in_order or by) and can_bind(signature, *arguments.values()):
         return target(*arguments.values())
-    if by != "position" and (by or not renamed) and _can_bind(signature, **arguments):
+    if by != "position" and (by or not renamed) and can_bind(signature, **arguments):
         return target(**arguments)
-    names = ", ".join(_parameter_names(list(signature.parameters.values())))
+    names = ", ".join(parameter_names(list(signature.parameters.values())))
     raise Failed(Failure("signature", by or "arguments", names))
-
-
-def _parameter_names(parameters: list) -> list[str]:
-    """Parameters' names as a signature lists them: *args, **rest, and a * or / where one may be given in one way only."""
-    names = []
-    for place, parameter in enumerate(parameters):
-        before = [other.kind for other in parameters[:place]]
-        if parameter.kind == parameter.KEYWORD_ONLY and not {parameter.KEYWORD_ONLY, parameter.VAR_POSITIONAL} & set(
-            before
-        ):
-            names.append("*")
-        names.append(
-            {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "") + parameter.name
-        )
-        after = parameters[place + 1].kind if place + 1 < len(parameters) else None
-        if parameter.kind == parameter.POSITIONAL_ONLY != after:
-            names.append("/")
-    return names
-
-
-def _can_bind(signature: inspect.Signature, *arguments: Any, **named: Any) -> bool:
-    try:
-        signature.bind(*arguments, **named)
-    except TypeError:
-        return False
-    return True
 
 
 def _tensors(values: dict) -> list[tuple[str, torch.Tensor]]:

@@ -66,7 +66,7 @@ def numbers_of(tensor: torch.Tensor) -> np.ndarray | None:
     return np.ascontiguousarray(wide.numpy()).reshape(tuple(wide.shape))
 
 
-def alike(first: tuple, second: tuple) -> bool:
+def same_outputs(first: tuple, second: tuple) -> bool:
     """Whether two calls gave the same results, but for rounding."""
     if len(first) != len(second):
         return False

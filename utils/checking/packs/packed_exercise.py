@@ -100,7 +100,7 @@ def unpack_exercise(data: dict) -> FrozenExercise:
         cases.append(FrozenCase(unpack_case(item["case"]), expected, _unpack_mistakes(item, expected, names), units))
     rest = {
         name: tuple(data.get(name, ()))
-        for name in ("parameters", "constructor", "forbidden", "zeros", "taught", "invented")
+        for name in ("parameters", "constructor", "forbidden", "zeros", "taught", "invented", "universal")
     }
     outputs = tuple((name, shape) for name, shape in data["outputs"])
     return FrozenExercise(**{**data, **rest, "outputs": outputs, "cases": tuple(cases)})

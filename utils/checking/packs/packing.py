@@ -21,6 +21,14 @@ from utils.checking.records import (
 )
 
 FAILURE = ("stage", "type", "text", "line", "where", "bases")
+# The types that an array may have. numpy reads a name as a description of a type, which can take minutes.
+_NUMBERS = {np.dtype(code).name: np.dtype(code) for code in f"?{np.typecodes['AllInteger']}{np.typecodes['Float']}"}
+_OF_TORCH = (
+    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 bfloat16 float32 float64 complex32 complex64 complex128"
+    " quint8 qint8 qint32 float8_e4m3fn float8_e4m3fnuz float8_e5m2 float8_e5m2fnuz"
+).split()
+_DTYPES = frozenset({"", *_NUMBERS, *(f"torch.{name}" for name in _OF_TORCH)})
+UNKNOWN_DTYPE = "an unknown type"
 
 
 def pack(value: Any) -> Any:
@@ -70,11 +78,10 @@ def unpack_value(value: Any) -> Any:
         return Helper(value["helper"], _unpack_values(value["arguments"]), value.get("limit", 0))
     if not (isinstance(value, dict) and "array" in value):
         return value
-    dtype = np.dtype(value["array"])
-    shape = tuple(int(n) for n in value["shape"])
-    if len(shape) > MAX_DIMENSIONS:
+    if len(value["shape"]) > MAX_DIMENSIONS:
         raise ValueError("an array with more dimensions than there can be")
-    if dtype.kind not in "fiub" or any(n < 0 for n in shape):
+    dtype, shape = _NUMBERS.get(value["array"]), tuple(int(n) for n in value["shape"])
+    if dtype is None or any(n < 0 for n in shape):
         raise ValueError("an array with a type or shape that cannot be")
     data = base64.b64decode(value["data"], validate=True)
     count = 1
@@ -109,17 +116,25 @@ def unpack_observation(data: dict) -> Observation:
         failure=failure and _unpack_failure(failure),
         changed=tuple(bounded_text(name) for name in data.get("changed", ())[:MAX_TEXT]),
         called=tuple(bounded_text(name) for name in data.get("called", ())[:MAX_TEXT]),
-        gradients=_unpack_values(data.get("gradients", {})),
+        gradients=_unpack_values(_bounded_mapping(data, "gradients")),
         asking=tuple(bounded_text(name) for name in data.get("asking", ())[:MAX_TEXT]),
         backward=bounded_text(data.get("backward", "")),
         unstable=bool(data.get("unstable", False)),
         overwritten=bool(data.get("overwritten", False)),
         asked_only=bool(data.get("asked_only", False)),
-        made={bounded_text(name): int(count) for name, count in data.get("made", {}).items()},
-        starts={bounded_text(name): bounded_text(start) for name, start in data.get("starts", {}).items()},
+        made={bounded_text(name): int(count) for name, count in _bounded_mapping(data, "made").items()},
+        starts={bounded_text(name): bounded_text(start) for name, start in _bounded_mapping(data, "starts").items()},
         device=bounded_text(data.get("device", "cpu")),
         there=unpack_observation({**data["there"], "there": None}) if data.get("there") else None,
     )
+
+
+def _bounded_mapping(data: dict, name: str) -> dict:
+    """A mapping in an observation, of no more entries than an observation has."""
+    mapping = data.get(name, {})
+    if len(mapping) > MAX_TEXT:
+        raise ValueError(f"more {name} than there can be")
+    return mapping
 
 
 def _unpack_failure(data: dict) -> Failure:
@@ -148,7 +163,7 @@ def _unpack_output(data: dict) -> Output:
     return Output(
         kind=bounded_text(data["kind"]),
         carries_gradient=bool(data.get("carries_gradient", False)),
-        dtype=bounded_text(data.get("dtype", "")),
+        dtype=dtype if (dtype := data.get("dtype", "")) in _DTYPES else UNKNOWN_DTYPE,
         device=bounded_text(data.get("device", "")),
         shape=tuple(int(n) for n in shape),
         values=values,

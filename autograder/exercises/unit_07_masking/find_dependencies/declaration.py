@@ -120,7 +120,7 @@ def both_summed(model, X):
     return _depends(_slopes(model, X, of=_sum), lambda slope: slope.sum(dim=-1) != 0)
 
 
-@find_dependencies.misconception
+@find_dependencies.misconception(universal=True)
 def features_squared(model, X):
     """The derivative is that of the squares of an output's features, or of their absolute values, or of a norm. It is 0 where
     the output itself is 0, whatever the output depends on. Take the derivative of each feature, or of a sum with weights drawn

@@ -206,7 +206,7 @@ def not_low_enough(E, mask):
     return E.masked_fill(~mask, -1000.0).softmax(dim=-1)
 
 
-@masked_softmax.misconception
+@masked_softmax.misconception(universal=True)
 def lowered_by_a_number_and_rows_zeroed(E, mask):
     """A large number was subtracted from the forbidden scores. That is enough only while these scores are smaller: one of 1e30
     stays far above all others and takes all the weight. Replace forbidden scores, whatever they are, by −∞."""

@@ -72,6 +72,21 @@ def decode(decoder, prompt, steps, read=read_on, join=append, first=-1, followin
     return y[:, prompt.shape[1] :], torch.stack(logits, dim=1)
 
 
+def uncounted(decoder):
+    """The decoder as a function that nobody counts: what it makes of all tokens at once, no keys and values before them."""
+
+    def read(tokens, positions, mask, K, V):
+        X = decoder.E[tokens] + decoder.P[positions]  # [B, n, D]
+        far = toy_models.FALL * (positions[:, None] - torch.arange(mask.shape[1], device=X.device))
+        for W in decoder.W:
+            q, k, v = (X @ W).chunk(3, dim=-1)
+            E = (q @ k.mT * X.shape[-1] ** -0.5 - far).masked_fill(~mask, torch.finfo(X.dtype).min)
+            X = torch.tanh(X + E.softmax(dim=-1) @ v)
+        return X @ decoder.U, K, V
+
+    return read
+
+
 def decode_anew(decoder, prompt, steps):
     """Greedy decoding that reads everything again for each token: nothing is kept, so nothing can be out of date."""
     y, logits = prompt, []

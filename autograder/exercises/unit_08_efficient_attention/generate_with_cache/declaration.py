@@ -1,7 +1,6 @@
 """Exercise 1: decoding token by token, with keys and values kept."""
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import replace
 
 import torch
@@ -21,6 +20,7 @@ from autograder.exercises.unit_08_efficient_attention.generate_with_cache.cached
     drawn,
     places,
     read_on,
+    uncounted,
 )
 
 TOKENS, ONCE = "the tokens", "each token fed once"
@@ -66,9 +66,7 @@ def _case(text, part=TOKENS, V=11, D=6, L=2, edit=None, edge=False, **sizes):
 def generate_with_cache(
     decoder: Callable, prompt: Int[Tensor, "B N"], steps: int
 ) -> tuple[Int[Tensor, "B steps"], Float[Tensor, "B steps V"]]:
-    unlimited = copy(decoder)
-    unlimited.limit = 0
-    return decode_anew(unlimited, prompt, steps)  # the plain way, which reads everything again
+    return decode_anew(uncounted(decoder), prompt, steps)  # the plain way, which reads everything again
 
 
 @generate_with_cache.misconception

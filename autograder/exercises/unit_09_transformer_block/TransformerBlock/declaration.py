@@ -116,14 +116,14 @@ def _wired(self, X, mask, attention=_attention, mlp=_mlp, first=None, norms=(0, 
     return norm_2(X + mlp(self, X))
 
 
-@TransformerBlock.misconception
+@TransformerBlock.misconception(universal=True)
 def always_post_norm(self, X, mask=None):
     """The block is post-norm whatever norm_first says. Where it is True, each sublayer reads a normalised X and its result is
     added to X as it was: X + attention(norm_1(X)), then X + MLP(norm_2(X))."""
     return _wired(self, X, mask, first=False)
 
 
-@TransformerBlock.misconception
+@TransformerBlock.misconception(universal=True)
 def always_pre_norm(self, X, mask=None):
     """The block is pre-norm whatever norm_first says. Where it is False, each norm comes after the sum: norm_1(X +
     attention(X)), then norm_2(X + MLP(X))."""

@@ -46,7 +46,7 @@ def mask_ignored(self, X, mask=None):
     return _wired(self, X, None)
 
 
-@TransformerBlock.misconception
+@TransformerBlock.misconception(universal=True)
 def always_causal(self, X, mask=None):
     """Every token attends to itself and to those before it, whatever the mask says. Which keys are allowed is given: those of the
     mask, and without a mask all."""

@@ -10,12 +10,12 @@ from autograder.bank.declaration import Case, exercise
 from autograder.exercises.unit_10_encoder_decoder.decode_greedily.toy_translations import (
     CUT,
     LONG,
+    all_once,
     counted,
     drawn,
     fill,
     loud,
     translated,
-    unlimited,
 )
 from utils.data.translation import PAD, START, STOP
 
@@ -78,14 +78,17 @@ def cache_not_carried(decoder, memory, mask, max_length):
 def everything_fed_again(decoder, memory, mask, max_length):
     """Tokens that were fed before are fed again for each new token. Their keys and values do not change, and the cache holds
     them: hand the cache that a step gives to the next step, and feed each token once."""
-    whole = fill(translated(unlimited(decoder), memory, mask, max_length), max_length)
     K, V = decoder.read(memory)
-    for length in range(1, int((whole != PAD).sum(dim=1).max()) + 1):
+    words = [torch.full((len(memory),), START, device=memory.device)]
+    ended = torch.zeros_like(words[0], dtype=torch.bool)
+    while len(words) <= max_length and not ended.all():
         cache = None
-        for t in range(length):
-            y = whole[:, t - 1] if t else torch.full_like(whole[:, 0], START)
+        for y in words[:-1]:
             _, cache = decoder.step(y, K, V, mask, cache)
-    return whole
+        logits, _ = decoder.step(words[-1], K, V, mask, cache)
+        words.append(torch.where(ended, PAD, logits.argmax(dim=-1)))
+        ended = ended | (words[-1] == STOP)
+    return fill(torch.stack(words[1:], dim=1), max_length)
 
 
 @decode_greedily.misconception
@@ -147,16 +150,14 @@ def always_fed_start(decoder, memory, mask, max_length):
 def tokens_after_stop(decoder, memory, mask, max_length):
     """Behind a row's [STOP] stand more tokens, which the decoder wrote while other rows were not finished. A translation ends
     with its [STOP], and behind it there is [PAD], 0."""
-    whole = translated(unlimited(decoder), memory, mask, max_length)
-    return fill(translated(decoder, memory, mask, whole.shape[1], until=None, pad=None), max_length)
+    return fill(translated(decoder, memory, mask, max_length, pad=None), max_length)
 
 
 @decode_greedily.misconception
 def ended_forgotten(decoder, memory, mask, max_length):
     """A row that has ended goes on after one [PAD], since only the token before is looked at. A row that has written [STOP] stays
     ended: keep a flag for each row, ended = ended | (y == STOP)."""
-    whole = translated(unlimited(decoder), memory, mask, max_length)
-    return fill(translated(decoder, memory, mask, whole.shape[1], until=None, stays=False), max_length)
+    return fill(translated(decoder, memory, mask, max_length, until=all_once(), stays=False), max_length)
 
 
 @decode_greedily.misconception

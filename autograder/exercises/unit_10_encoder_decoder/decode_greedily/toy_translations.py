@@ -1,6 +1,5 @@
 """Toy translators whose translations end where they should; and the loop around them, with what goes wrong in it."""
 
-from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -151,7 +150,7 @@ def translated(
     """The tokens of as many steps as the batch needs, [B, L]; each option but `logits` makes a mistake.
 
     Args:
-        until: whether the loop ends when all rows have ended, or any; None for a loop that only the limit ends.
+        until: whether the loop ends, given which rows have ended: when all have, or any; None where only the limit ends it.
         pad: what an ended row is filled with; None for whatever the decoder says.
         stays: whether an ended row stays so.
         logits: a list, to which those of each step are appended.
@@ -178,8 +177,12 @@ def fill(words: Tensor, max_length: int) -> Tensor:
     return torch.nn.functional.pad(words, (0, max_length - words.shape[1]), value=PAD)
 
 
-def unlimited(decoder):
-    """The decoder, for a mistake that is not in what it is asked."""
-    free = copy(decoder)
-    free.limit = 0
-    return free
+def all_once():
+    """Ends a loop when each row has ended once, whether or not it stays so."""
+    seen: list[Tensor] = []
+
+    def until(ended: Tensor) -> bool:
+        seen.append(ended)
+        return bool(torch.stack(seen).any(dim=0).all())
+
+    return until

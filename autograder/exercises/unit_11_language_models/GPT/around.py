@@ -17,7 +17,7 @@ def no_positions(self, tokens):
     return _head(self, _run(self, self.tokens(tokens)))
 
 
-@GPT.misconception
+@GPT.misconception(universal=True)
 def positions_from_the_end(self, tokens):
     """A text that is shorter than the context gets the last rows of the table of positions. Its first token stands at
     position 0 whatever its length: take the first n rows."""
@@ -65,7 +65,7 @@ def embeddings_times_the_root_of_the_width(self, tokens):
 # the last norm
 
 
-@GPT.misconception
+@GPT.misconception(universal=True)
 def no_last_norm(self, tokens):
     """The last LayerNorm is missing. Pre-norm blocks leave the residual stream as it is, with whatever scale it has grown to:
     norm comes after the last block, before the head."""

@@ -81,7 +81,7 @@ def leftmost_pair_first(tokens, merges, V):
     return _tensor(text, tokens)
 
 
-@bpe_encode.misconception
+@bpe_encode.misconception(universal=True)
 def most_frequent_first(tokens, merges, V):
     """Of the pairs that have a merge, the most frequent one in this text was replaced first. Frequencies matter only when
     merges are learned. When they are applied their order is fixed, whatever the text: row 0 first."""

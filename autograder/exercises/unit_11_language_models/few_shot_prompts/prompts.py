@@ -58,7 +58,7 @@ def last_examples(x, y, query, examples, pad):
     return _made(x, y, query, examples, pad, tokens=tokens)
 
 
-@few_shot_prompts.misconception
+@few_shot_prompts.misconception(universal=True)
 def all_examples(x, y, query, examples, pad):
     """Every prompt has all K examples, whatever `examples` says. Line b uses its first examples[b] alone; padding stands in the
     place of the others."""
@@ -138,7 +138,7 @@ def zeros_taken_for_padding(x, y, query, examples, pad):
     return _made(x, y, query, examples, pad, tokens=tokens.masked_fill(tokens == 0, pad))
 
 
-@few_shot_prompts.misconception
+@few_shot_prompts.misconception(universal=True)
 def as_wide_as_the_longest(x, y, query, examples, pad):
     """The lines are as wide as the longest prompt of the batch. Asked for is the width 2K + 1, whatever the prompts need: then
     all batches have the same shape."""

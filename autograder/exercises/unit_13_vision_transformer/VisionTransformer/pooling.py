@@ -20,21 +20,21 @@ def class_token_in_the_mean(self, X):
     return self.head(Y.mean(dim=1) if self.mean_pooling else Y[:, 0])
 
 
-@VisionTransformer.misconception
+@VisionTransformer.misconception(universal=True)
 def always_the_class_token(self, X):
     """The logits come from the class token whatever mean_pooling says. Where it is True, the head reads the mean of the
     patches."""
     return self.head(_pooled(self, self.norm(_encoded(self, X)), mean=False))
 
 
-@VisionTransformer.misconception
+@VisionTransformer.misconception(universal=True)
 def always_the_mean(self, X):
     """The logits come from the mean of the patches whatever mean_pooling says. Where it is False, the head reads the class
     token, which stands at position 0."""
     return self.head(_pooled(self, self.norm(_encoded(self, X)), mean=True))
 
 
-@VisionTransformer.misconception
+@VisionTransformer.misconception(universal=True)
 def always_the_mean_of_all_tokens(self, X):
     """The logits come from the mean of all N + 1 tokens whatever mean_pooling says. Where it is False, the head reads the
     class token, at position 0; where it is True, the mean of the patches without it."""
@@ -104,7 +104,7 @@ def class_token_left_out_of_the_blocks(self, X):
 # the last norm
 
 
-@VisionTransformer.misconception
+@VisionTransformer.misconception(universal=True)
 def no_last_norm(self, X):
     """The last LayerNorm is missing. The residual stream leaves a pre-norm block as it is, with whatever scale it has grown
     to: norm comes after the last block."""

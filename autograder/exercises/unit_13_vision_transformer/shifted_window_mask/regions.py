@@ -103,7 +103,7 @@ def moved_twice(rows, columns, M, shift):
     return _equal(_regions(rows, columns, shift).roll((-shift, -shift), (0, 1)), M)
 
 
-@shifted_window_mask.misconception
+@shifted_window_mask.misconception(universal=True)
 def moved_by_half_a_window(rows, columns, M, shift):
     """The mask is that of a grid moved by M // 2, whatever `shift` is. Swin moves by this much, but here it is given: the last
     `shift` rows and columns were wrapped around."""

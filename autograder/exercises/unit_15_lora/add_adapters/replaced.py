@@ -27,7 +27,7 @@ def parts_of_chosen_names(network, names, adapter):
     return adapt(network.requires_grad_(False), adapter, lambda own: any(own in one for one in names))
 
 
-@add_adapters.misconception
+@add_adapters.misconception(universal=True)
 def all_linear_layers_adapted(network, names, adapter):
     """Every linear layer is adapted, whatever its name. Only those are to be whose own name is one of names; the others stay
     as they are, frozen."""
@@ -123,7 +123,7 @@ def _parts_alone(*parts):
 
 
 for _parts in (("attention", "mlp"), ("attention",)):
-    add_adapters.misconception(_parts_alone(*_parts))
+    add_adapters.misconception(universal=True)(_parts_alone(*_parts))
 
 
 @add_adapters.misconception

@@ -41,7 +41,7 @@ def last_block_left_out(W, code, block):
     return _quantised(W, code, block, split=lambda W, block: W.flatten()[: W.numel() // block * block].view(-1, block))
 
 
-@quantize_blocks.misconception
+@quantize_blocks.misconception(universal=True)
 def not_divided(W, code, block):
     """The codes are nearest to the weights themselves. The code book reaches from −1 to 1, whatever size weights have: divide
     each block by its absmax first."""

@@ -18,14 +18,9 @@ def shift(name: str) -> str:
     return f"All numbers of {name} differ from the right ones by one constant that is added."
 
 
-def one_number(zero: bool) -> str:
-    """The words for the number that all entries equal."""
-    return "0" if zero else "one and the same number"
-
-
-def constant(name: str, number: str) -> str:
-    """The sentence on numbers that are all equal; `number` is what `one_number` gives."""
-    return f"All numbers of {name} are {number}."
+def constant(name: str, zero: bool) -> str:
+    """The sentence on numbers that are all equal."""
+    return f"All numbers of {name} are {'0' if zero else 'one and the same number'}."
 
 
 def moved(name: str) -> str:
