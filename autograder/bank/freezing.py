@@ -102,12 +102,9 @@ def freeze_case(
     made: dict | None = None,
 ) -> FrozenCase:
     """One case with the reference's observation and, with `mistakes`, that of each misconception or of those in `names`."""
-    frozen = expect(exercise, case)
+    frozen = expect_in_units(exercise, case)
     if case.single:
-        sizes = rounding.units(
-            [exercise.reference, *(alternative.object for alternative in exercise.alternatives)], case
-        )
-        return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
+        return frozen
     frozen = allow_for_rounding(exercise, frozen)
     names = [mistake.name for mistake in exercise.explanations] if names is None else names
     explained = add_mistakes(exercise, frozen, names, made=made) if mistakes else frozen
@@ -128,8 +125,19 @@ def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
     return FrozenCase(case, bare)
 
 
+def expect_in_units(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
+    """One case with the reference's observation; where each number counts by its own size, in units of these sizes."""
+    frozen = expect(exercise, case)
+    if not case.single:
+        return frozen
+    sizes = rounding.units([exercise.reference, *(alternative.object for alternative in exercise.alternatives)], case)
+    return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
+
+
 def allow_for_rounding(exercise: declaration.Exercise, frozen: FrozenCase) -> FrozenCase:
-    """The case with the tolerance that rounding needs, where that exceeds the tolerance of its type."""
+    """The case with the tolerance that rounding needs, where that exceeds that of its type; units allow for it themselves."""
+    if frozen.case.single:
+        return frozen
     return replace(
         frozen, case=rounding.allow_for_rounding(lent(exercise, exercise.reference), frozen.case, frozen.expected)
     )
@@ -154,7 +162,7 @@ def add_mistakes(
         if mistake.name in names and mistake.name not in known:
             # an undeclared change is compared by its numbers alone
             case = replace(frozen.case, gradient=(), bounds={}) if mistake.name in invented else frozen.case
-            observation = observe(lent(exercise, mistake.object), case, trusted=True)
+            observation = in_units(observe(lent(exercise, mistake.object), case, trusted=True), frozen.units)
             if made is not None:
                 made[mistake.name, id(case)] = observation
             is_right = same(frozen.case, observation, frozen.expected) and not _leaves_zeros(

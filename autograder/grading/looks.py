@@ -7,7 +7,7 @@ from autograder.bank import catalogue
 from autograder.bank.cases.drawing import draw
 from autograder.bank.cases.joining import joined
 from autograder.bank.declaration import Exercise
-from autograder.bank.freezing import allow_for_rounding, expect, frozen_exercise
+from autograder.bank.freezing import allow_for_rounding, expect_in_units, frozen_exercise
 from utils.checking.concluding import conclude
 from utils.checking.judging.verdict import Result, Verdict
 from utils.checking.packs.packing import pack
@@ -33,7 +33,7 @@ class Look:
     @cached_property
     def expected(self) -> list[FrozenCase]:
         """The cases with the reference's observations."""
-        return [expect(self.exercise, case) for case in self.cases]
+        return [expect_in_units(self.exercise, case) for case in self.cases]
 
     @cached_property
     def lenient(self) -> list[FrozenCase]:

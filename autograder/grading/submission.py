@@ -36,6 +36,7 @@ _LEFT_OUT = {
     "name": "stdout",
     "text": "(what this cell shows is left out below the first check)",
 }
+_NOT_RUN = "print('not run again when graded')"
 PLAY = "play"  # the tag of a cell that an assignment has for the student's pleasure alone, such as a training
 
 
@@ -161,7 +162,8 @@ def _outcome(task: Task, records: list[Record], level: str) -> Outcome:
 
 def _examine(notebook: NotebookNode, task: Task, level: str) -> list[Examined]:
     """Runs and judges a repaired notebook and fills in its outputs."""
-    cells = [_job_cell(cell, task["plain"]) for cell in notebook.cells]
+    above = _first_check(notebook)
+    cells = [_job_cell(cell, task["plain"], index < above) for index, cell in enumerate(notebook.cells)]
     limits = Limits(**task["limits"])
     first = [cell["source"] for cell in task["released"] if not cell["metadata"] and cell["cell_type"] == "code"]
     outputs, examined = examine_cells(
@@ -170,31 +172,38 @@ def _examine(notebook: NotebookNode, task: Task, level: str) -> list[Examined]:
     python_version = notebook.metadata.get("language_info", {}).get("version", "")
     examined = [newer_python.left_open(judged, cells, python_version) for judged in examined]
     task["notes"] = [*task["notes"], *dict.fromkeys(judged.note for judged in examined if judged.note)]
-    _show_outputs(notebook, outputs)
+    _show_outputs(notebook, cells, outputs)
     _show_results(notebook, examined)
     notebook.metadata.course.sandbox = level
     return examined
 
 
-def _job_cell(cell: NotebookNode, plain: list[str]) -> JobCell:
+def _first_check(notebook: NotebookNode) -> int:
+    """The index of the first check; below it, code knows cases, and what it shows might be theirs."""
+    checks = (index for index, cell in enumerate(notebook.cells) if is_test_of(cell))
+    return next(checks, len(notebook.cells))
+
+
+def _job_cell(cell: NotebookNode, plain: list[str], shown: bool) -> JobCell:
     if exercise := is_test_of(cell):
         return {"exercise": exercise}
     unchanged = cell.source in plain
     if unchanged and PLAY in cell.metadata.get("tags", []):
-        return {"source": "print('not run again when graded')"}
-    step: JobCell = {"source": cell.source if cell.cell_type == "code" else "", "pictures": not unchanged}
+        return {"source": _NOT_RUN}
+    step: JobCell = {"source": cell.source if cell.cell_type == "code" else "", "pictures": shown and not unchanged}
     if nbgrader_utils.is_solution(cell):
         step["own"] = _grade_id(cell)
     return step
 
 
-def _show_outputs(notebook: NotebookNode, outputs: dict[int, list[dict]]) -> None:
-    """Fills in what cells have shown, down to the first check: below it, code knows cases, and might show them."""
-    checks = [index for index, cell in enumerate(notebook.cells) if is_test_of(cell)]
+def _show_outputs(notebook: NotebookNode, steps: list[JobCell], outputs: dict[int, list[dict]]) -> None:
+    """Fills in what cells have shown, down to the first check."""
+    above = _first_check(notebook)
     for index, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             shown = outputs.get(index, [])
-            shown = [_LEFT_OUT] if shown and checks and index > checks[0] else shown
+            of_code = shown and steps[index].get("source") != _NOT_RUN
+            shown = [_LEFT_OUT] if of_code and index > above else shown
             cell.outputs = [nbformat.from_dict(output) for output in shown]
 
 

@@ -8,7 +8,7 @@ from answers import BANK, answers_to
 from autograder.bank import catalogue
 from autograder.bank.freezing import freeze
 from autograder.grading.concluding import conclude_look, failing_places
-from autograder.grading.looks import first_look
+from autograder.grading.looks import first_look, joint_places, whole_look
 from utils.checking.concluding import examine
 from utils.checking.observing.observe import observe
 
@@ -94,11 +94,12 @@ def test_wrong_answers_are_caught(examined):
 def test_the_first_look_of_grading_says_what_all_cases_say(examined):
     name, answers = examined
     look = first_look(name, SEEDS[0])
+    joint = look.among(joint_places(look, whole_look(name, SEEDS[0])))
     for answer, results in answers:
         if results[0].passed:
-            observations = [observe(answer.object, case) for case in look.cases]
-            if failing_places(look, observations):  # then grading measures the room for rounding, too
-                result = conclude_look(look, observations, reveal=True).result
+            observations = [observe(answer.object, case) for case in joint.cases]
+            if failing_places(joint, observations):  # then grading measures the room for rounding, too
+                result = conclude_look(joint, observations, reveal=True).result
                 assert result.passed, f"{answer.name} ({answer.words})\n{result.message}"
         else:
             each = (not failing_places(look.among([place]), [observe(answer.object, case)])

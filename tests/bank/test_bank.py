@@ -194,11 +194,11 @@ def test_freezing_does_not_touch_the_random_state():
 
 
 def test_the_layers_of_a_module_are_told_in_the_symbols_of_its_constructor():
-    assert freezing._told(catalogue.find_exercise("MultiHeadAttention")).layers == {
+    assert freezing._in_symbols(catalogue.find_exercise("MultiHeadAttention")).layers == {
         "W_QKV": "nn.Linear(H*D_H, 3*H*D_H)",
         "W_O": "nn.Linear(H*D_H, H*D_H)",
     }
-    step = freezing._told(catalogue.find_exercise("AttentionStep")).layers
+    step = freezing._in_symbols(catalogue.find_exercise("AttentionStep")).layers
     assert (step["out"], step["v"]) == ("nn.Linear(D_S + D_H, V)", "nn.Linear(D_A, 1, bias=False)")
 
 

@@ -62,7 +62,7 @@ def test_python_versions_agree():
 
 THROUGH = {  # what the packages that are required cannot do without: parts of Jupyter, nbgrader, matplotlib and dask
     "IPython", "bs4", "jupyter_core", "nbclient", "nbconvert", "nbformat", "traitlets", "jinja2", "sqlalchemy", "PIL",
-    "pygments", "dateutil", "yaml",
+    "pygments", "dateutil", "yaml", "markupsafe",
 }  # fmt: skip
 DISTRIBUTED_AS = {"sklearn": "scikit-learn"}
 

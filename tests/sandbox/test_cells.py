@@ -89,3 +89,27 @@ def test_what_grading_has_no_use_for_costs_nothing(shown, asked):
 def test_what_only_a_person_or_a_gpu_could_give_costs_its_statement_alone(shown):
     said, errors = shown("name = input()\nimport torch\nx = torch.ones(1).cuda()\nprint('on')")
     assert said == "on" and errors[0] == "EOFError" and len(errors) == 2
+
+
+def displayed(*cells):
+    told = {"cells": [*cells], "cases": {}, "device": "cpu"}
+    outputs = job.Job(told, levels.available()[0], limits_of(UNIT)).result().outputs
+    return [
+        [out["data"] for out in outputs[index] if out["output_type"] == "display_data"] for index in range(len(cells))
+    ]
+
+
+def test_what_a_cell_displays_is_shown_and_a_figure_is_drawn_where_it_is_asked_for():
+    figure = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()"
+    text, drawn, named = displayed(
+        {"source": "display('hello')"}, {"source": figure}, {"source": figure, "pictures": False}
+    )
+    assert text == [{"text/plain": "'hello'"}]
+    assert [sorted(data) for data in drawn] == [["image/png", "text/plain"]]
+    assert [sorted(data) for data in named] == [["text/plain"]]
+
+
+def test_of_what_is_displayed_without_end_the_beginning_is_kept():
+    large = "from IPython.display import display\nfor _ in range(40):\n    display({'text/plain': 'x' * 1_000_000}, raw=True)"
+    many, after = displayed({"source": large}, {"source": "display(1)"})
+    assert len(many) == 3 and after == [{"text/plain": "1"}]

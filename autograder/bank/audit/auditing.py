@@ -21,7 +21,14 @@ from autograder.bank.built_once import lent
 from autograder.bank.cases.drawing import VISIBLE_SEED, draw
 from autograder.bank.cases.joining import joined
 from autograder.bank.declaration import Exercise
-from autograder.bank.freezing import expect, freeze, frozen_exercise, holds_all_mistakes, self_check, with_mistakes
+from autograder.bank.freezing import (
+    expect_in_units,
+    freeze,
+    frozen_exercise,
+    holds_all_mistakes,
+    self_check,
+    with_mistakes,
+)
 from autograder.bank.practice import practices
 from utils.checking.concluding import conclude, examine
 from utils.checking.judging.judge import judge
@@ -166,7 +173,7 @@ def _add_findings(exercise: Exercise, device: str, seed: str, findings: _Finding
             findings.faults.append(Fault.of(frozen, result, "a right answer in another style", answer.style))
     all_mutants = mutants(exercise)
     findings.mutants = len(all_mutants) - len(exercise.equivalent)
-    first_look = [expect(exercise, case) for case in joined(draw(exercise, seed, grading=True))]
+    first_look = [expect_in_units(exercise, case) for case in joined(draw(exercise, seed, grading=True))]
     findings.alive = {*survivors(exercise, frozen, device)}
     findings.alive |= {*survivors(exercise, frozen_exercise(exercise, first_look), device)}
     what = "no case tells this mutant from the reference"

@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import accumulate
 from typing import Any
 
 import jaxtyping  # noqa: F401 - imported here once, so that no submission waits for it
@@ -29,6 +30,7 @@ from .pieces import readable_pieces
 MAX_TEXT = 50_000  # characters kept of what a cell prints
 MAX_PICTURE = 2_000_000  # characters kept of one displayed item
 MAX_ITEMS = 50  # displayed items kept of a cell
+MAX_DISPLAYED = 3_000_000  # characters kept of all items that a cell displays
 MAX_ERRORS = 8  # errors kept of a cell
 
 
@@ -133,14 +135,15 @@ class quietly:
     def __enter__(self):
         self.stdout, self.stderr = _Bounded(), _Bounded()
         self._before = sys.stdout, sys.stderr
-        self._displays = capture_output(stdout=False, stderr=False, display=True)
-        self.displayed = self._displays.__enter__().outputs
+        self._displays, self.displayed = capture_output(stdout=False, stderr=False, display=True), []
+        self._captured = self._displays.__enter__()
         sys.stdout, sys.stderr = self.stdout, self.stderr
         return self
 
     def __exit__(self, *error):
         sys.stdout, sys.stderr = self._before
         self._displays.__exit__(*error)
+        self.displayed = self._captured.outputs
 
 
 @contextmanager
@@ -181,7 +184,7 @@ def run_cell(shell: Shell, source: str, seconds: float, pictures: bool = True) -
         text = getattr(captured, name).kept()
         if text:
             outputs.append({"output_type": "stream", "name": name, "text": text})
-    outputs += [_display_output(item) for item in captured.displayed[:MAX_ITEMS]]
+    outputs += _display_outputs(captured.displayed)
     return {"outputs": outputs + [_error_output(error, seconds) for error in errors[:MAX_ERRORS]]}
 
 
@@ -199,6 +202,13 @@ def _error_text(error: BaseException) -> str:
         return str(error)
     except BaseException:
         return ""
+
+
+def _display_outputs(displayed: list[RichOutput]) -> list[dict]:
+    """What a cell displays, from the beginning, as far as there is room for it."""
+    outputs = [_display_output(item) for item in displayed[:MAX_ITEMS]]
+    sizes = accumulate(sum(map(len, output["data"].values())) for output in outputs)
+    return [output for output, size in zip(outputs, sizes) if size <= MAX_DISPLAYED]
 
 
 def _display_output(item: RichOutput) -> dict:

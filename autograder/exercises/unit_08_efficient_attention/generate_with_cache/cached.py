@@ -73,7 +73,9 @@ def decode(decoder, prompt, steps, read=read_on, join=append, first=-1, followin
 
 
 def uncounted(decoder):
-    """The decoder as a function that nobody counts: what it makes of all tokens at once, no keys and values before them."""
+    """A toy decoder as a function that nobody counts: what it makes of all tokens at once. Other decoders are as they are."""
+    if not isinstance(decoder, toy_models.ToyCachedDecoder):
+        return decoder
 
     def read(tokens, positions, mask, K, V):
         X = decoder.E[tokens] + decoder.P[positions]  # [B, n, D]
