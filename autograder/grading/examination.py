@@ -102,8 +102,8 @@ class _Examination:
         if observations is None or len(observations) != count:
             return conclude_unobserved(whole, run, self.limits, ended, self.reveal)
         if joint is None:
-            failing = failing_places(first, observations)
-            return conclude_look(first, observations, self.reveal) if failing else Examined(name, GRADED, whole.right)
+            is_right = name in looks.right
+            return Examined(name, GRADED, whole.right) if is_right else conclude_look(first, observations, self.reveal)
         judged = conclude_look(whole, observations[: len(whole.cases)], self.reveal)
         if not joint or not judged.result.passed:
             return judged
@@ -117,20 +117,24 @@ class _Looks:
     Attributes:
         hidden: exercise -> a forbidden call that was kept out of sight.
         joint: exercise that was examined more closely -> the places of the joint cases that failed at the first look.
+        right: the exercises that are right at the first look.
     """
 
     seed: str
     hidden: dict[str, str]
     joint: dict[str, list[int]] = field(default_factory=dict)
+    right: set[str] = field(default_factory=set)
 
     def closer(self, name: str, observations: Sequence[Observation]) -> list[dict]:
         """The cases of a closer look at an exercise, packed; none where it is right, or too slow for more."""
         self.joint.pop(name, None)
+        self.right.discard(name)
         if any(map(is_late, observations)):
             return []
         whole, first = whole_look(name, self.seed), first_look(name, self.seed)
         failing = failing_places(first, observations)
         if not failing and name not in self.hidden:
+            self.right.add(name)
             return []
         self.joint[name] = [place for place in joint_places(first, whole) if place in failing]
         return [*whole.packed, *(first.packed[place] for place in self.joint[name])]
