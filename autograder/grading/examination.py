@@ -82,10 +82,11 @@ class _Examination:
         cases = {name: first_look(name, self.seed).packed for name in names}
         watched = [name for name in names if catalogue.find_exercise(name).forbidden]
         job = {**self.sent, "cells": cells, "cases": cases, "watched": watched}
-        started = Job(job, self.level, self.limits, looks.closer)
         for name in names:
-            _ = first_look(name, self.seed).expected  # computed here, while the job runs
-        run = started.result()
+            _ = first_look(
+                name, self.seed
+            ).expected  # computed in this thread: the one that feeds the job compares with it
+        run = Job(job, self.level, self.limits, looks.closer).result()
         observations, ended = dict(run.observations), {name: _why_ended(name, cells, run) for name in names}
         looks.note_hidden_calls(run)
         _note_confined_cells(names, run)
