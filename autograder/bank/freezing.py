@@ -127,10 +127,19 @@ def expect(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
 
 def expect_in_units(exercise: declaration.Exercise, case: DrawnCase) -> FrozenCase:
     """One case with the reference's observation; where each number counts by its own size, in units of these sizes."""
-    frozen = expect(exercise, case)
-    if not case.single:
+    return measure_in_units(exercise, expect(exercise, case))
+
+
+def measure_in_units(exercise: declaration.Exercise, frozen: FrozenCase) -> FrozenCase:
+    """The case in units of its numbers' sizes, where each number counts by its own."""
+    if not frozen.case.single:
         return frozen
-    sizes = rounding.units([exercise.reference, *(alternative.object for alternative in exercise.alternatives)], case)
+    ways = [exercise.reference, *(alternative.object for alternative in exercise.alternatives)]
+    return in_sizes(frozen, rounding.units(ways, frozen.case))
+
+
+def in_sizes(frozen: FrozenCase, sizes: tuple) -> FrozenCase:
+    """The case with what is expected in units of these sizes, an array for each result."""
     return replace(frozen, expected=in_units(frozen.expected, sizes), units=sizes)
 
 

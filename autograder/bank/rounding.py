@@ -19,7 +19,7 @@ MARGIN = 16  # right answers in other styles were observed to differ by up to se
 RESULTS = ""  # the name under which the tolerance of results is held; gradients have names of their own
 # the distance from 1 to the next number; that of float32 stands for float64 too
 _UNITS = {"bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-23}
-_TINY = 1e-30
+TINY = 1e-30
 _MORE_DRAWS = 4  # draws of roundings where each number counts
 _DRAWS = 2  # draws of which numbers are rounded up and which down
 _EXACT = set(  # operations that choose, copy or fill, by the names of torch's dispatcher
@@ -114,7 +114,7 @@ def units(ways: list, case: DrawnCase) -> tuple:
                 np.abs(exact_output.numbers - rounded_output.numbers) / unit for exact_output, rounded_output in pairs
             ]
             sizes = [np.maximum(size, np.where(np.isfinite(far), far, 0.0)) for size, far in zip(sizes, moved)]
-    return tuple(np.where(np.isfinite(size), np.maximum(size, _TINY), 1.0) for size in sizes)
+    return tuple(np.where(np.isfinite(size), np.maximum(size, TINY), 1.0) for size in sizes)
 
 
 def _observe_reference(reference: Callable, case: DrawnCase, rounded: _Rounded | None = None) -> Observation:

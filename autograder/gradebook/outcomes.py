@@ -31,6 +31,11 @@ class Record(ExerciseRecord):
     sandbox: str
 
 
+def is_record(value: object) -> bool:
+    """Whether a value that was read has all that a record of this version of the kit has."""
+    return isinstance(value, dict) and Record.__required_keys__ <= value.keys()
+
+
 class Kept(TypedDict):
     """Why the mark of an earlier submission stays, and the digest of what could not be graded."""
 

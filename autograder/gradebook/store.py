@@ -14,6 +14,7 @@ import sqlalchemy
 from nbgrader.api import (
     Assignment,
     BaseCell,
+    Comment,
     Grade,
     Gradebook,
     InvalidEntry,
@@ -28,7 +29,7 @@ from autograder import settings
 from autograder.files import write_atomically
 from autograder.gradebook.deadlines import NOTHING, deadlines
 from autograder.gradebook.nbgrader_configuration import checked, configuration, describe, gradebook_of, place
-from autograder.gradebook.outcomes import Outcome, Record
+from autograder.gradebook.outcomes import Outcome, Record, is_record
 from autograder.intake.lms.students import Student, left
 from autograder.intake.marked_cells import Released, released_cells
 from autograder.intake.places import SECRET
@@ -252,17 +253,25 @@ def _enter(gradebook: Gradebook, unit: str, outcome: Outcome) -> None:
     gradebook.update_or_create_submission(unit, student, **({"timestamp": stamp} if stamp else {}))
     grant(gradebook, unit, student)
     notebook = gradebook.find_submission_notebook(unit, unit, student)
+    names = _cell_names(gradebook, Grade, notebook)
     for grade in notebook.grades:
-        grade.auto_score = outcome["scores"].get(grade.name, 0)
+        grade.auto_score = outcome["scores"].get(names[grade.id], 0)
         # A mark that was given by hand is looked at again, unless the answer is still the same.
         by_hand = grade.auto_score is None or grade.manual_score is not None
         settled = grade.manual_score is not None and not grade.needs_manual_grade
-        done = settled and grade.name in outcome.get("unchanged", ())
+        done = settled and names[grade.id] in outcome.get("unchanged", ())
         grade.needs_manual_grade = bool(outcome["scores"]) and by_hand and not done
+    names = _cell_names(gradebook, Comment, notebook)
     for comment in notebook.comments:
-        comment.auto_comment = outcome["comments"].get(comment.name)
+        comment.auto_comment = outcome["comments"].get(names[comment.id])
     gradebook.db.flush()
     penalise(gradebook, unit, student, notebook)
+
+
+def _cell_names(gradebook: Gradebook, kind: type[Grade] | type[Comment], notebook: SubmittedNotebook) -> dict[str, str]:
+    """The names of the cells that a notebook's grades or comments belong to, by their ids; nbgrader asks for each by itself."""
+    query = sqlalchemy.select(kind.id, BaseCell.name).join(BaseCell, BaseCell.id == kind.cell_id)
+    return dict(gradebook.db.execute(query.where(kind.notebook_id == notebook.id)).tuples().all())
 
 
 def grant(gradebook: Gradebook, unit: str, student: str) -> None:
@@ -361,8 +370,10 @@ def load_results(unit: str) -> list[Record]:
         raise settings.KitError(f"{unit} is not graded yet: run `python -m autograder grade {unit}`.")
     try:
         records = [json.loads(line) for line in file.read_text(encoding="utf-8").split("\n") if line]
-    except ValueError:
-        raise settings.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.") from None
+    except (ValueError, RecursionError):
+        records = [None]
+    if not all(map(is_record, records)):
+        raise settings.KitError(f"{file} is damaged: run `python -m autograder grade {unit}` again.")
     gone = left()
     return [record for record in records if record["student"] not in gone]
 

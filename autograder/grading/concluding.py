@@ -20,9 +20,7 @@ from utils.checking.records import Failure, FrozenCase, FrozenExercise, Observat
 
 def failing_places(look: Look, observations: Sequence[Observation]) -> list[int]:
     """The places of the cases that fail, before any room for rounding."""
-    frozen = frozen_exercise(look.exercise, look.expected)
-    pairs = zip(frozen.cases, observations)
-    return [place for place, pair in enumerate(pairs) if not judge(frozen, *pair).passed]
+    return [place for place, observation in enumerate(observations) if not look.is_passed(place, observation)]
 
 
 def conclude_look(look: Look, observations: Sequence[Observation], reveal: bool, state: str = GRADED) -> Examined:

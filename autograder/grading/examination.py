@@ -83,9 +83,7 @@ class _Examination:
         watched = [name for name in names if catalogue.find_exercise(name).forbidden]
         job = {**self.sent, "cells": cells, "cases": cases, "watched": watched}
         for name in names:
-            _ = first_look(
-                name, self.seed
-            ).expected  # computed in this thread: the one that feeds the job compares with it
+            first_look(name, self.seed).prepare()  # in this thread: the one that feeds the job compares with it
         run = Job(job, self.level, self.limits, looks.closer).result()
         observations, ended = dict(run.observations), {name: _why_ended(name, cells, run) for name in names}
         looks.note_hidden_calls(run)
@@ -126,8 +124,8 @@ class _Looks:
     joint: dict[str, list[int]] = field(default_factory=dict)
     right: set[str] = field(default_factory=set)
 
-    def closer(self, name: str, observations: Sequence[Observation]) -> list[dict]:
-        """The cases of a closer look at an exercise, packed; none where it is right, or too slow for more."""
+    def closer(self, name: str, observations: Sequence[Observation]) -> list[str]:
+        """The cases of a closer look at an exercise, in JSON; none where it is right, or too slow for more."""
         self.joint.pop(name, None)
         self.right.discard(name)
         if any(map(is_late, observations)):

@@ -10,7 +10,7 @@ from typing import cast
 
 from autograder import settings
 from autograder.files import write_atomically
-from autograder.gradebook.outcomes import Outcome, Record
+from autograder.gradebook.outcomes import Outcome, is_record
 
 # What every reader of an outcome relies on.
 _NEEDED = {"student": str, "unit": str, "digest": str, "scores": dict, "comments": dict, "records": list}
@@ -156,4 +156,4 @@ def _is_entry(entry: object) -> bool:
         return isinstance(entry["recorded"], list) and all(isinstance(name, str) for name in entry["recorded"])
     if not all(isinstance(entry.get(name), kind) for name, kind in _NEEDED.items()):
         return False
-    return all(isinstance(record, dict) and Record.__required_keys__ <= record.keys() for record in entry["records"])
+    return all(map(is_record, entry["records"]))

@@ -19,8 +19,8 @@ MAX_OUTPUTS = 60  # outputs of one cell that are kept
 TAMPERED = Observation(failure=Failure("tampered", "tampered", "the grading code was changed from within the notebook"))
 _NOT_YET = ("NotImplementedError", "NameError")
 
-# The packed cases on which an exercise is to be observed once more, by its name and what was observed; none where that is enough.
-Closer = Callable[[str, list[Observation]], list[dict]]
+# The cases, in JSON, on which an exercise is to be observed once more, by its name and what was observed; none if that is enough.
+Closer = Callable[[str, list[Observation]], list[str]]
 
 
 @dataclass
@@ -91,7 +91,7 @@ class Conversation:
                 continue
             if name := cell.get("exercise"):
                 yield from self._looks(index, name)
-            else:
+            elif cell["source"]:  # a cell of text has none
                 yield Step(index, [{"source": cell["source"], "pictures": cell.get("pictures", True)}])
         for step in self._later:
             yield from self._looks(step.cell, step.exercise, again=True)
@@ -104,7 +104,7 @@ class Conversation:
             if cases := self.closer(name, [observation for observation, _ in look.answers]):
                 yield replace(self._look(index, name, cases, again), closer=True)
 
-    def _look(self, index: int, name: str, cases: list[dict], again: bool) -> Step:
+    def _look(self, index: int, name: str, cases: list[str], again: bool) -> Step:
         about = {"exercise": name, "device": self.job["device"], "watched": name in self.job.get("watched", (name,))}
         return Step(index, [{**about, "case": case} for case in cases], name, again)
 
@@ -118,7 +118,7 @@ class Conversation:
         said = [f"{step.word} {int(bool(step.exercise))} {len(following.turns)}"]
         for number, turn in enumerate(following.turns, 1):
             about = {"place": [following.number, number - 1], "last": number == len(following.turns)}
-            said.append(json.dumps({**turn, **about, "seconds": self.seconds}))
+            said.append(_in_json({**turn, **about, "seconds": self.seconds}))
         return b"".join(b"%08d%s" % (len(message), message.encode()) for message in said)
 
     def _enter(self, step: Step) -> None:
@@ -146,6 +146,12 @@ class Conversation:
         match answer.get("place"):
             case [int(number), *_] if 0 <= number < len(self._told):
                 self._forged.add(self._told[number].exercise)
+
+
+def _in_json(turn: dict) -> str:
+    """A turn in JSON; that of its case, which is the same for all who are asked, is there already."""
+    text = json.dumps({name: value for name, value in turn.items() if name != "case"})
+    return f'{text[:-1]}, "case": {turn["case"]}}}' if "case" in turn else text
 
 
 def _parsed(line: bytearray) -> dict | None:

@@ -44,7 +44,7 @@ class Job:
     It gets a process of its own, confined, with a scratch folder that is deleted.
 
     Args:
-        job: "cells" (see JobCell), "cases" by exercise, "device", and, where there are some, "files" by name, in base64,
+        job: "cells" (see JobCell), "cases" in JSON by exercise, "device", and, where there are some, "files" by name, in base64,
             to lie beside the notebook, and "first", code that is run before the cells and shows nothing. "watched"
             names the exercises whose calls are noted, by default all.
         closer: gives, by an exercise's name and its observations, other cases on which to observe it at once.

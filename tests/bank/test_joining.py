@@ -29,13 +29,18 @@ def test_the_first_look_asks_for_all_that_all_cases_ask_for(name):
 
 
 @pytest.mark.parametrize("name", EXERCISES)
-def test_no_numbers_are_left_out(name):
+def test_no_numbers_are_left_out_but_of_cases_that_are_drawn_again_with_gradients(name):
     whole, first = cases_of(name)
 
     def numbers(cases):
         return {tuple(map(id, case.inputs.values())) for case in cases}
 
-    assert numbers(first) == numbers(whole)
+    again = {case.property for case in whole if case.once and case.gradient and case.condition in ("", "edge")}
+    left_out = [case for case in whole if numbers([case]) - numbers(first)]
+    assert {case.property for case in left_out if case.condition in ("", "edge")} <= again
+    ways = {getattr(case, way) for case in first for way in WAYS}
+    for case in left_out:  # what passes the numbers of a case that was left out is passed on other numbers
+        assert {getattr(case, way) for way in WAYS} <= ways
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -60,4 +65,4 @@ def test_what_rides_on_a_case_is_named_and_costs_no_idea():
 def test_the_first_look_is_a_good_deal_shorter_over_the_course():
     counts = [tuple(map(len, cases_of(name))) for name in EXERCISES]
     whole, first = map(sum, zip(*counts))
-    assert first < 0.85 * whole
+    assert first < 0.75 * whole

@@ -44,7 +44,7 @@ def whole(folder, expected):
 @pytest.mark.parametrize("after", [0, 1, 4, SIZE - 1])
 def test_a_grader_that_was_killed_goes_on_where_it_ended(folder, undisturbed, after):
     grading = classes.start("grade", UNIT, COURSE_CLASS=str(folder))
-    until(lambda: len(classes.outcomes(folder)) >= after)
+    classes.until_graded(folder, after)
     started = family(grading.pid)
     grading.send_signal(signal.SIGKILL)
     grading.wait()
@@ -61,7 +61,7 @@ def test_a_grader_that_was_killed_goes_on_where_it_ended(folder, undisturbed, af
 def test_killed_workers_cost_a_repeat_and_no_marks(folder, undisturbed):
     grading = classes.start("grade", UNIT, "--workers", "2", COURSE_CLASS=str(folder))
     for done in (1, 5):
-        until(lambda: len(classes.outcomes(folder)) >= done)
+        classes.until_graded(folder, done)
         workers = until(lambda: classes.workers(grading.pid), what="a worker to kill")
         os.kill(workers[0], signal.SIGKILL)
     _, said = grading.communicate()

@@ -146,6 +146,12 @@ def until(holds, seconds: float = 60.0, what: str = "it"):
     return held
 
 
+def until_graded(folder: Path, count: int) -> None:
+    """Waits until so many submissions are graded, as long as none takes a minute."""
+    for number in range(1, count + 1):
+        until(lambda: len(outcomes(folder)) >= number, what=f"the outcome of submission {number}")
+
+
 def lives(process: int) -> bool:
     try:
         with open(f"/proc/{process}/stat") as file:

@@ -1,5 +1,6 @@
 """An IPython shell that runs a notebook's cells and returns their outputs as plain data."""
 
+import ast
 import gc
 import io
 import os
@@ -66,6 +67,14 @@ class Shell(InteractiveShell):
         """The error is returned as data, not printed."""
 
     showsyntaxerror = showindentationerror = showtraceback
+
+    def transform_cell(self, raw_cell):
+        """Python as it is; what is none, such as a line that begins with %, is translated, which takes far longer."""
+        try:
+            ast.parse(raw_cell)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return super().transform_cell(raw_cell)
+        return raw_cell
 
     async def run_ast_nodes(self, nodelist, cell_name, interactivity="last_expr", compiler=compile, result=None):
         """Runs a cell's statements one by one: those behind one that fails are run as well, unless the time is up."""

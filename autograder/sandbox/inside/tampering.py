@@ -2,6 +2,7 @@
 
 import builtins
 import sys
+from operator import is_
 from types import CodeType, ModuleType
 
 _OWN = (__name__, f"{__package__}.runner")
@@ -16,8 +17,7 @@ class Original:
         self.held = []
         for module in _WATCHED:
             classes = [value for value in vars(module).values() if _is_class_of(value, module)]
-            self.held += [(vars(owner), {name: (value, _code(value)) for name, value in vars(owner).items()}, owner)
-                          for owner in (module, *classes)]  # fmt: skip
+            self.held += [_Held(owner) for owner in (module, *classes)]
 
     def is_unchanged(self) -> bool:
         """Whether the modules and classes hold what they held.
@@ -25,11 +25,42 @@ class Original:
         Names that are new in a module, as compilers leave them, change nothing unless the module's own code looks one up:
         of its own accord, or as a name that is built in.
         """
-        return all(
-            all(namespace.get(name) is value and _code(value) is code for name, (value, code) in held.items())
-            and not any(_matters(name, owner, held) for name in namespace.keys() - held.keys())
-            for namespace, held, owner in self.held
-        )
+        return all(held.is_unchanged() for held in self.held)
+
+
+class _Held:
+    """What one module or class holds when this is made."""
+
+    def __init__(self, owner: type | ModuleType):
+        self.owner, self.namespace = owner, vars(owner)
+        self.values = dict(self.namespace)
+        codes = [(value, _code(value)) for value in self.values.values()]
+        self.codes = [(value, code) for value, code in codes if code is not None]
+
+    def is_unchanged(self) -> bool:
+        namespace, values = self.namespace, self.values
+        if not all(map(is_, map(namespace.get, values), values.values())):
+            return False
+        if any(_code(value) is not code for value, code in self.codes):
+            return False
+        return namespace.keys() == values.keys() or not any(map(self._matters, namespace.keys() - values.keys()))
+
+    def _matters(self, name: str) -> bool:
+        """Whether a new name can change what code does: any in a class, and in a module those that its code looks up."""
+        if name in _NOTED:
+            return False
+        return isinstance(self.owner, type) or hasattr(builtins, name) or name in self._names_looked_up(self.owner)
+
+    def _names_looked_up(self, module: ModuleType) -> set[str]:
+        values = list(self.values.values())
+        values += [inner for cls in values if _is_class_of(cls, module) for inner in vars(cls).values()]
+        waiting = [code for value in values for code in map(_code, (value, *_accessors(value))) if code is not None]
+        names: set[str] = set()
+        while waiting:
+            code = waiting.pop()
+            names.update(code.co_names)
+            waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
+        return names
 
 
 def _is_class_of(value: object, module: ModuleType) -> bool:
@@ -39,25 +70,6 @@ def _is_class_of(value: object, module: ModuleType) -> bool:
 def _code(value: object) -> CodeType | None:
     """The code of a function or of a method, None of anything else."""
     return getattr(getattr(value, "__func__", value), "__code__", None)
-
-
-def _matters(name: str, owner: type | ModuleType, held: dict) -> bool:
-    """Whether a new name can change what code does: any in a class, and in a module those that its code looks up."""
-    if name in _NOTED:
-        return False
-    return isinstance(owner, type) or hasattr(builtins, name) or name in _names_looked_up(owner, held)
-
-
-def _names_looked_up(module: ModuleType, held: dict) -> set[str]:
-    values = [value for value, _ in held.values()]
-    values += [inner for cls in values if _is_class_of(cls, module) for inner in vars(cls).values()]
-    waiting = [code for value in values for code in map(_code, (value, *_accessors(value))) if code is not None]
-    names: set[str] = set()
-    while waiting:
-        code = waiting.pop()
-        names.update(code.co_names)
-        waiting += [constant for constant in code.co_consts if isinstance(constant, CodeType)]
-    return names
 
 
 def _accessors(value: object) -> tuple:

@@ -24,6 +24,12 @@ def judge(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation
     )
 
 
+def passes(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> bool:
+    """Whether the verdict on an observation is that it is right."""
+    observation = in_units(_telling_observation(exercise, frozen, observation), frozen.units)
+    return find_problem(exercise, frozen, observation) is None
+
+
 def _telling_observation(exercise: FrozenExercise, frozen: FrozenCase, observation: Observation) -> Observation:
     """The observation on a GPU, if it differs from the one on the CPU and the latter is right; else the one on the CPU."""
     if observation.there is None or find_problem(exercise, frozen, in_units(observation, frozen.units)):

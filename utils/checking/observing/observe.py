@@ -17,7 +17,7 @@ from utils.checking.observing.failures import Failed, at_stage, error_text
 from utils.checking.observing.inputs import inputs_of, real_type
 from utils.checking.observing.other_numbers import another, shortened
 from utils.checking.observing.outputs import kind_of, numbers_of, outputs_of, plain_result, same_outputs
-from utils.checking.observing.signatures import can_bind, parameter_names
+from utils.checking.observing.signatures import can_bind, parameter_names, takes_in_order
 from utils.checking.observing.surroundings import undisturbed
 from utils.checking.observing.tables import unseen_table
 from utils.checking.records import UNDECIDED, DrawnCase, Failure, Observation
@@ -344,6 +344,8 @@ def _call(target: Callable, arguments: dict, by: str = "") -> Any:
 
     With `by` the arguments are passed in that way and in no other, as far as the object takes the declared names.
     """
+    if not by and takes_in_order(target, arguments):
+        return target(*arguments.values())
     try:
         signature = inspect.signature(target.forward if isinstance(target, nn.Module) else target)
     except (TypeError, ValueError):

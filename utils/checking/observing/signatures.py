@@ -1,7 +1,11 @@
 """What a function's signature says: the names of its parameters, and whether it takes arguments."""
 
 import inspect
+from collections.abc import Iterable
+from types import FunctionType, MethodType
 from typing import Any
+
+from torch import nn
 
 
 def parameter_names(parameters: list) -> list[str]:
@@ -29,3 +33,14 @@ def can_bind(signature: inspect.Signature, *arguments: Any, **named: Any) -> boo
     except TypeError:
         return False
     return True
+
+
+def takes_in_order(target: Any, names: Iterable[str]) -> bool:
+    """Whether a plain function, or a module's forward, takes just these names by position: what can be seen at once."""
+    function: Any = target.forward if isinstance(target, nn.Module) else target
+    bound = isinstance(function, MethodType)
+    function = function.__func__ if bound else function
+    if type(function) is not FunctionType or vars(function):  # where it has attributes, they may say another signature
+        return False
+    code = function.__code__
+    return not code.co_kwonlyargcount and code.co_varnames[bound : code.co_argcount] == tuple(names)

@@ -29,10 +29,13 @@ _OF_TORCH = (
 ).split()
 _DTYPES = frozenset({"", *_NUMBERS, *(f"torch.{name}" for name in _OF_TORCH)})
 UNKNOWN_DTYPE = "an unknown type"
+_PLAIN = frozenset({str, bool, int, float, type(None)})
 
 
 def pack(value: Any) -> Any:
     """Turns records, arrays and containers into what `json` can write."""
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, np.ndarray):
         little = np.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         return {
