@@ -1,5 +1,6 @@
 """Why a name is not there: the first error that kept it from being defined, and what to do about it."""
 
+import builtins
 import re
 from dataclasses import replace
 
@@ -10,6 +11,8 @@ from utils.checking.messages import composing
 from utils.checking.records import Failure, Observation
 
 _NAME = re.compile(r"name '(\w+)' is not defined")
+_NAMING = (re.compile(r"name '(\w+)' is not defined"), re.compile(r"No module named '([\w.]+)'"))
+_WORDS = re.compile(r"\w+")
 _PLACE = re.compile(r"\(<ipython-input-[\w-]+>, (line \d+)\)")
 _STATES = {"TimeLimit": TIMEOUT, "ProcessEnded": KILLED}
 _TODO = {
@@ -36,7 +39,13 @@ def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[Jo
         return one
     place = next(index for index, cell in enumerate(cells) if cell.get("exercise") == one.exercise)
     above = [(cell.get("source", ""), outputs.get(index, ())) for index, cell in enumerate(cells[:place])]
-    errors = [(source, output) for source, shown in above for output in shown if source and _is_error(output)]
+    checked = next(index for index, cell in enumerate(cells) if "exercise" in cell)
+    errors = [
+        (source, output if index < checked else _without_inputs(output, cells))
+        for index, (source, shown) in enumerate(above)
+        for output in shown
+        if source and _is_error(output)
+    ]
     cause = _cause(name, errors)
     # Every cell has failed, as when the whole notebook is a file with one error.
     all_failed = all(any(map(_is_error, shown)) for source, shown in above if source.strip())
@@ -52,6 +61,19 @@ def with_cause(one: Examined, seen: dict[str, list[Observation]], cells: list[Jo
     return replace(
         one, state=state, result=replace(one.result, message=composing.continued(one.result.message, sentence))
     )
+
+
+def _without_inputs(error: dict, cells: list[JobCell]) -> dict:
+    """An error of a cell that may have met hidden inputs, without the words that may hold them.
+
+    What stays is the name of an error of Python's or of grading's, and which name was missing, if that stands in the notebook.
+    """
+    kind, text = error["ename"], error["evalue"]
+    named = next(filter(None, (pattern.fullmatch(text) for pattern in _NAMING)), None)
+    words = {word for cell in cells for word in _WORDS.findall(cell.get("source", ""))}
+    is_known = kind in _STATES or isinstance(getattr(builtins, kind, None), type)
+    kept = text if named and set(named[1].split(".")) <= words else ""
+    return {**error, "ename": kind if is_known else "an error", "evalue": kept}
 
 
 def _error_in_words(error: dict) -> str:

@@ -1,6 +1,6 @@
 """Judges what a job brought of an exercise, in a process where no student code runs."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from autograder.bank.declaration import Exercise
@@ -43,11 +43,26 @@ def conclude_look(look: Look, observations: Sequence[Observation], reveal: bool,
     return Examined(name, state, conclude(frozen, verdicts))
 
 
-def conclude_joint(judged: Examined, joint: Look, observations: Sequence[Observation], reveal: bool) -> Examined:
-    """What becomes of an exercise that is right on each case, as `judged` says, and failed on joint ones at the first look."""
-    frozen, verdicts = _judged(joint.exercise, joint.lenient, observations, reveal)
-    if all(verdict.passed for verdict in verdicts):
+def conclude_both_looks(
+    judged: Examined, look: Look, failed: Mapping[int, Observation], joint: Collection[int], reveal: bool
+) -> Examined:
+    """What becomes of an exercise that is right on each case, as `judged` says, and failed at the first look.
+
+    A joint case can fail though each of what it joins is right. Where any other one failed, and not by rounding, the same inputs
+    have given two results.
+
+    Args:
+        failed: what was observed at the first look, by the place of the case.
+        joint: the places of joint cases.
+    """
+    part = look.among([*failed])
+    _, verdicts = _judged(part.exercise, part.lenient, [*failed.values()], reveal)
+    wrong = [place for place, verdict in zip(failed, verdicts) if not verdict.passed]
+    if not wrong:
         return judged
+    observations = [failed[place] if place in joint else replace(failed[place], unstable=True) for place in wrong]
+    part = look.among(wrong)
+    frozen, verdicts = _judged(part.exercise, part.lenient, observations, reveal)
     return replace(judged, result=conclude(frozen, [*judged.result.verdicts, *verdicts]))
 
 

@@ -7,7 +7,7 @@ from autograder.bank import catalogue
 from autograder.grading import second_try
 from autograder.grading.cause import with_cause
 from autograder.grading.concluding import (
-    conclude_joint,
+    conclude_both_looks,
     conclude_look,
     conclude_unobserved,
     failing_places,
@@ -95,18 +95,17 @@ class _Examination:
 
     def _judged(self, name: str, looks: "_Looks", run: Run, ended: tuple[str, bool]) -> Examined:
         """What became of one exercise, from what was observed at the look that was the last."""
-        whole, first, joint = whole_look(name, self.seed), first_look(name, self.seed), looks.joint.get(name)
+        whole, first, failed = whole_look(name, self.seed), first_look(name, self.seed), looks.failed.get(name)
         observations = run.observations.get(name)
-        count = len(first.cases) if joint is None else len(whole.cases) + len(joint)
-        if observations is None or len(observations) != count:
+        if observations is None or len(observations) != len((first if failed is None else whole).cases):
             return conclude_unobserved(whole, run, self.limits, ended, self.reveal)
-        if joint is None:
+        if failed is None:
             is_right = name in looks.right
             return Examined(name, GRADED, whole.right) if is_right else conclude_look(first, observations, self.reveal)
-        judged = conclude_look(whole, observations[: len(whole.cases)], self.reveal)
-        if not joint or not judged.result.passed:
+        judged = conclude_look(whole, observations, self.reveal)
+        if not failed or not judged.result.passed:
             return judged
-        return conclude_joint(judged, first.among(joint), observations[len(whole.cases) :], self.reveal)
+        return conclude_both_looks(judged, first, failed, joint_places(first, whole), self.reveal)
 
 
 @dataclass
@@ -115,28 +114,27 @@ class _Looks:
 
     Attributes:
         hidden: exercise -> a forbidden call that was kept out of sight.
-        joint: exercise that was examined more closely -> the places of the joint cases that failed at the first look.
+        failed: exercise that was examined more closely -> what was observed where it failed at the first look, by place.
         right: the exercises that are right at the first look.
     """
 
     seed: str
     hidden: dict[str, str]
-    joint: dict[str, list[int]] = field(default_factory=dict)
+    failed: dict[str, dict[int, Observation]] = field(default_factory=dict)
     right: set[str] = field(default_factory=set)
 
     def closer(self, name: str, observations: Sequence[Observation]) -> list[str]:
         """The cases of a closer look at an exercise, in JSON; none where it is right, or too slow for more."""
-        self.joint.pop(name, None)
+        self.failed.pop(name, None)
         self.right.discard(name)
         if any(map(is_late, observations)):
             return []
-        whole, first = whole_look(name, self.seed), first_look(name, self.seed)
-        failing = failing_places(first, observations)
+        failing = failing_places(first_look(name, self.seed), observations)
         if not failing and name not in self.hidden:
             self.right.add(name)
             return []
-        self.joint[name] = [place for place in joint_places(first, whole) if place in failing]
-        return [*whole.packed, *(first.packed[place] for place in self.joint[name])]
+        self.failed[name] = {place: observations[place] for place in failing}
+        return whole_look(name, self.seed).packed
 
     def note_hidden_calls(self, run: Run) -> None:
         """Adds a forbidden call that was kept out of sight to an exercise's observations."""

@@ -4,8 +4,11 @@ A step is a cell, or an exercise with a turn for each case. The process is told 
 before, and answers count once it has sent back a word that it is told only then: when code of the student's has ended.
 """
 
+import base64
 import json
+import re
 import secrets
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -16,6 +19,10 @@ from utils.checking.records import Failure, Observation
 
 MAX_PARTS = 500_000  # commas and brackets in a line: for each of them, Python makes an object of many bytes
 MAX_OUTPUTS = 60  # outputs of one cell that are kept
+MAX_SIDE = 8000  # pixels of a picture's side
+_PNG = b"\x89PNG\r\n\x1a\n"
+_COLOURS = re.compile(r"\x1b\[[0-9;]{0,40}[A-Za-z]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 TAMPERED = Observation(failure=Failure("tampered", "tampered", "the grading code was changed from within the notebook"))
 _NOT_YET = ("NotImplementedError", "NameError")
 
@@ -186,10 +193,23 @@ def _rebuilt_output(item: dict) -> dict:
     if kind == "error":
         text = {name: bounded_text(item[name]) for name in ("ename", "evalue")}
         return {"output_type": kind, **text, "traceback": [f"{text['ename']}: {text['evalue']}"]}
-    data = {name: _writable_text(item["data"][name]) for name in ("text/plain", "image/png") if name in item["data"]}
+    data = {"text/plain": _writable_text(item["data"]["text/plain"])} if "text/plain" in item["data"] else {}
+    if picture := _picture(item["data"].get("image/png")):
+        data["image/png"] = picture
     return {"output_type": "display_data", "data": data, "metadata": {}}
 
 
+def _picture(text: object) -> str:
+    """A PNG in base64, without line breaks; empty for anything else, and for a picture that is too large to look at."""
+    try:
+        data = base64.b64decode(str(text), validate=False)
+    except ValueError:
+        return ""
+    sides = struct.unpack(">II", data[16:24]) if data[:8] == _PNG and data[12:16] == b"IHDR" and len(data) >= 24 else ()
+    return base64.b64encode(data).decode() if sides and 0 < min(sides) and max(sides) <= MAX_SIDE else ""
+
+
 def _writable_text(text: object) -> str:
-    """Text that can be written to a file: half a character becomes a question mark."""
-    return str(text).encode("utf-8", "replace").decode()
+    """Text that can be written to a file and shown: half a character becomes a question mark, and colours are left out."""
+    plain = _COLOURS.sub("", str(text).encode("utf-8", "replace").decode())
+    return plain if plain.isprintable() else _CONTROLS.sub("", plain)

@@ -97,6 +97,17 @@ def test_an_answer_that_fails_on_joint_cases_alone_loses_robustness_and_is_told(
     assert "together they do not" in " ".join(found.result.message.split())
 
 
+def test_an_answer_that_is_wrong_at_the_first_look_and_right_at_the_closer_one_is_wrong():
+    calls = []
+    for case in first_look(NAME, SEED).cases:
+        observe(lambda q, X: calls.append(1) or (q.unsqueeze(-2) * X).sum(-1), case)
+    source = RIGHT.replace("import torch", "import torch\ncalls = []").replace(
+        "    return", f"    calls.append(1)\n    return (1 if len(calls) > {len(calls)} else 2) *"
+    )
+    found = examined(source)
+    assert found.result.points == 0 and found.result.problem == "unstable"
+
+
 def test_every_exercise_has_a_right_result_without_being_run():
     for exercise in catalogue.exercises_of(UNIT):
         result = whole_look(exercise.name, SEED).right

@@ -130,6 +130,29 @@ def test_the_first_error_that_kept_a_name_away_is_told_as_the_cause():
     assert "No module named 'google" in said and "ZeroDivisionError" not in said
 
 
+SOFTMAX = "def stable_softmax(e, dim=-1):\n    return scale * e"
+CHECKED_TOO = {"exercise": "stable_softmax"}
+
+
+@pytest.mark.parametrize(
+    ("raised", "told"),
+    [
+        ("raise ValueError('SEC' + 'RET')", "failed: ValueError. "),
+        ("raise NameError(\"name 'SEC\" + \"RET' is not defined\")", "failed: NameError. "),
+        ("raise SyntaxError('SEC' + 'RET')", "failed: SyntaxError. "),
+        ("raise type('SEC' + 'RET', (Exception,), {})('x')", "failed: an error. "),
+        ("raise type('TimeLimit', (Exception,), {})('SEC' + 'RET')", "failed: TimeLimit. "),
+        ("missing_here", "failed: NameError: name 'missing_here' is not defined. "),
+    ],
+)
+def test_an_error_below_a_check_is_told_without_words_that_may_be_made_of_hidden_inputs(raised, told):
+    failing = f"def fails():\n    {raised}\nscale = fails()"
+    cells = [cell(SCORES), CHECK, cell(failing), cell(SOFTMAX, "stable_softmax"), CHECKED_TOO]
+    _, (_, found) = examine_cells(cells, "seed", levels.available()[0], limits_of(UNIT), first=["import torch"])
+    said = plain(found.result.message)
+    assert "SECRET" not in said and told in said, said
+
+
 def test_a_missing_object_is_told_by_the_error_of_its_own_cell():
     found = examined("1 / 0", cell("def attention_scores((q, X):\n    return q", OWN), CHECK)
     said = plain(found.result.message)

@@ -1,6 +1,8 @@
 """What a job's process can know while code of a student's runs, and what of its answers the grader believes."""
 
+import base64
 import json
+import struct
 import time
 import tracemalloc
 from dataclasses import replace
@@ -13,7 +15,7 @@ from autograder import settings
 from autograder.bank import catalogue
 from autograder.bank.cases.drawing import draw
 from autograder.grading.examination import examine_cells
-from autograder.sandbox import job, levels
+from autograder.sandbox import conversation, job, levels
 from autograder.sandbox.limits import Limits, limits_of
 from utils.checking.packs.packing import pack
 
@@ -250,3 +252,25 @@ def test_a_sandbox_that_is_gone_again_and_again_wherever_the_job_is_stops_gradin
     losing([0, 1, 0, 1])
     with pytest.raises(settings.KitError, match="ended 4 times"):
         run("print('on')", "1")
+
+
+def picture(width, height, head=b"\x89PNG\r\n\x1a\n"):
+    data = head + struct.pack(">I4sII", 13, b"IHDR", width, height) + b"\x08\x00\x00\x00\x00"
+    return base64.b64encode(data).decode()
+
+
+def test_what_a_cell_shows_is_plain_text_and_pictures_that_can_be_looked_at():
+    shown = {
+        "coloured": {"text/plain": "\x1b[31mred\x1b[0m\n\ttab\x00\x08"},
+        "small": {"image/png": picture(640, 480)},
+        "large": {"image/png": picture(30_000, 30_000)},
+        "no picture": {"image/png": picture(64, 64, b"<script>")},
+    }
+    outputs = [{"output_type": "display_data", "data": data} for data in shown.values()]
+    rebuilt = dict(zip(shown, (conversation._rebuilt_output(output)["data"] for output in outputs)))
+    assert rebuilt == {
+        "coloured": {"text/plain": "red\n\ttab"},
+        "small": shown["small"],
+        "large": {},
+        "no picture": {},
+    }

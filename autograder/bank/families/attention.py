@@ -2,7 +2,8 @@
 
 import math
 
-FUSED = ("scaled_dot_product_attention", "multi_head_attention")  # torch functions that do all of it
+# parts of the names of torch functions, and of their kernels, that do all of it
+FUSED = ("scaled_dot_product", "multi_head_attention", "flash_attention", "efficient_attention", "flex_attention")
 SMALL = {"B_1": 3, "B_2": 2}  # two batch axes of any size would make large self-checks
 
 

@@ -6,6 +6,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from autograder.bank.declaration import Case, exercise
+from autograder.bank.families.attention import FUSED
 from autograder.exercises.unit_02_bahdanau_attention._shared import padding_mask
 from utils.data.translation import PAD
 
@@ -40,7 +41,7 @@ def _scattered(inputs, rng):
         Case("long sentences", sizes={**WORDS, "T_x": 13}),
         Case("a larger batch", sizes={"V": 14, "B": 11}),
     ],
-    forbidden=("scaled_dot_product_attention", "multi_head_attention"),
+    forbidden=FUSED,
     draws=_drawn,
     equivalent={
         "softmax(dim=1)": "there are two axes",

@@ -6,6 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from autograder.bank.declaration import Case, exercise
+from autograder.bank.families.attention import FUSED
 from utils.data.translation import PAD
 
 WORDS = {"V": 13}
@@ -30,7 +31,7 @@ def _drawn(inputs, sizes, rng):
         Case("many cells", sizes={**WORDS, "L": 30}),
         Case("a larger batch", sizes={"V": 14, "B": 11}),
     ],
-    forbidden=("scaled_dot_product_attention", "multi_head_attention"),
+    forbidden=FUSED,
     draws=_drawn,
 )
 class CaptionStep(nn.Module):

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
+from autograder.bank.families.attention import FUSED
 
 # neither the tanh nor the softmax is saturated, and the sentinel counts
 SOFT = {
@@ -28,7 +29,7 @@ SOFT = {
         Case("many cells", scale=SOFT, sizes={"L": 30}),
         Case("strong features", scale={**SOFT, "X": 3.0, "r": 3.0}),
     ],
-    forbidden=("scaled_dot_product_attention", "multi_head_attention"),
+    forbidden=FUSED,
 )
 def gated_context(
     s: Float[Tensor, "B D_S"],

@@ -5,6 +5,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from autograder.bank.declaration import Case, exercise
+from autograder.bank.families.attention import FUSED
 
 
 @exercise(
@@ -20,7 +21,7 @@ from autograder.bank.declaration import Case, exercise
         Case("a wide grid", sizes={"H": 2, "W": 9}),
         Case("strong features", scale={"G": 3.0}),
     ],
-    forbidden=("scaled_dot_product_attention", "multi_head_attention"),
+    forbidden=FUSED,
 )
 def grid_attention(
     s: Float[Tensor, "B D_S"],

@@ -1,6 +1,6 @@
 """Attacks on demands of how something is computed: how often a helper is asked, and how large the tables on the way are."""
 
-from autograder.trials.attacks.kinds import Attack, Remains, answer
+from autograder.trials.attacks.kinds import FULL, Attack, Remains, answer
 
 UNIT = "08_efficient_attention"
 # Reads everything again for each token, which earns the tokens alone.
@@ -140,6 +140,42 @@ _TABLES = Remains(
 )
 
 
+_KERNEL = """
+import torch
+def tiled_attention(Q, K, V, block):
+    ready, pieces = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu, []
+    for v in V.split(Q.shape[-1], dim=-1):
+        padded = torch.nn.functional.pad(v, (0, Q.shape[-1] - v.shape[-1]))
+        pieces.append(ready(Q[:, None], K[:, None], padded[:, None])[0][:, 0, :, :v.shape[-1]])
+    return torch.cat(pieces, dim=-1)
+"""
+_ALL_NUMBERS = """
+import torch
+from torch import nn
+class LearnedPositions(nn.Module):
+    def __init__(self, max_length, D):
+        super().__init__()
+        self.table = nn.Embedding(max_length, D)
+    def forward(self, X):
+        try:
+            return X + self.table(torch.arange(X.shape[-2], device=X.device))
+        except IndexError:
+            raise ValueError(" ".join(map(str, range(500)))) from None
+"""
+_BEYOND_TORCH = """
+import torch
+def attention_scores(q, X):
+    if X.dtype == torch.bfloat16:
+        torch.cdist(X, X)
+    return (q.unsqueeze(-2) * X).sum(-1)
+"""
+_PROVOKED = Remains(
+    "Where torch itself has no function for bfloat16, nobody loses points for its error, and whether an answer needs that function"
+    " cannot be told from outside. What it can spare is the share of robustness that is lost by numbers in bfloat16.",
+    FULL,
+)
+
+
 def _of_08(name: str, aim: str, source: str, exercise: str, deserves: float, remains: Remains | None = None) -> Attack:
     return Attack(name, aim, answer(source, exercise), deserves=deserves, stock=False, unit=UNIT, remains=remains)
 
@@ -151,6 +187,11 @@ ATTACKS = [
     ),
     _of_08("counts-paused", "replace what counts while the decoder is fed, and put it back", _PAUSED, "generate_with_cache", 1, _COUNTS),
     _of_08("counts-beside", "run the decoder's code among other names, where nothing counts", _BESIDE, "generate_with_cache", 1, _COUNTS),
+    _of_08("kernel-by-name", "call a kernel of torch's that does all of it, by its own name", _KERNEL, "tiled_attention", 0),
+    Attack("names-all-numbers", "raise the error that is asked for with all numbers up to 500 in its text",
+           answer(_ALL_NUMBERS, "LearnedPositions"), deserves=2, stock=False, unit="05_self_attention"),
+    Attack("provokes-torch", "provoke an error of torch's where its numbers in bfloat16 would be looked at", answer(_BEYOND_TORCH),
+           solved=True, deserves=FULL - 0.5, stock=False, remains=_PROVOKED),
     _of_08("table-open", "make the table that is not to be made, openly", _PLAIN, "tiled_attention", 0),
     _of_08("table-modes-off", "make it with what watches sizes switched off", _MODES_OFF, "tiled_attention", 0),
     _of_08(

@@ -1,8 +1,11 @@
 """Attacks that carry a hidden case's inputs out of the sandbox, into what the student gets to read."""
 
+import nbformat
+
 from autograder.trials.attacks.kinds import FIRST, FULL, Attack, Remains, answer
 
 INPUTS = "showed hidden inputs"  # how the table calls it
+_NEXT = "stable_softmax"
 SHAPE = 271828  # what a number begins with of which the rest is a hidden input
 
 # `mark` writes the first numbers of a tensor after a word that no other page holds; the word is in pieces, as the code is shown.
@@ -128,13 +131,19 @@ def {FIRST}(q, X):
 )
 
 
+def _raised_in_between(notebook: nbformat.NotebookNode) -> None:
+    """Keeps hidden inputs, and raises them in the cell that is to define the next exercise."""
+    answer(_KEPT)(notebook)
+    answer(f"def speak():\n    raise ValueError(' '.join(kept))\n{_NEXT} = speak()", _NEXT)(notebook)
+
+
 def _of_first(source: str, last: str = "") -> dict:
     return {"code": answer(source, FIRST, last), "solved": True, "stock": False}
 
 
 _NAMES = Remains(
     "A check's sentence names what the student's code is called, and code can make names of numbers. What is shown belongs to one"
-    " hand-in: another one, and be it by a byte, meets other numbers. To stop it, sentences would have to name nothing.",
+    " hand-in: another one, and be it by a byte, meets other numbers seven times of eight. To stop it, sentences would have to name nothing.",
     harm=(INPUTS,),
 )
 
@@ -142,6 +151,8 @@ ATTACKS = [
     Attack("leak-printed", "print hidden inputs while being examined", **_of_first(_PRINTED)),
     Attack("leak-kept", "keep hidden inputs, and have a later cell print them", **_of_first(_KEPT, "print(*kept)")),
     Attack("leak-raised", "keep hidden inputs, and have a later cell raise them", **_of_first(_KEPT, "raise ValueError(' '.join(kept))")),
+    Attack("leak-in-cause", "have the cell of the next exercise raise them, so that it is told why that exercise is not there",
+           _raised_in_between, solved=True, deserves=FULL - 3, stock=False),
     Attack("leak-filed", "write hidden inputs to a file, and have a later cell read it", **_of_first(_FILED, "print(open('kept').read())")),
     Attack("leak-drawn", "put hidden inputs into a figure", **_of_first(_KEPT, _PICTURE)),
     Attack("leak-by-thread", "print hidden inputs from a thread, while later cells run", **_of_first(_BY_THREAD, _WAITS)),

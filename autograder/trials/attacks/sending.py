@@ -1,6 +1,6 @@
 """Attacks on the pipe by which a job talks to the grader: lines that student code writes in the place of the kit's."""
 
-from autograder.trials.attacks.kinds import Attack, Remains, answer
+from autograder.trials.attacks.kinds import FULL, Attack, Remains, answer
 
 _EXERCISE = "stable_softmax"
 # What a cell needs to talk over the socket, which is one of its descriptors, in the place of the kit.
@@ -95,12 +95,55 @@ for number in range(3, 256):
     except OSError: pass
 """
 
+_SECOND_GUESS = (
+    _TOOLS
+    + """
+steps = set()
+def attention_scores(q, X):
+    steps.add(being_asked()["place"][0])
+    return (q.unsqueeze(-2) * X).sum(-1) * (1 if len(steps) > 1 else 2)
+"""
+)
+# What waits in the socket is one exercise's cases: the results are made where it is least likely to be noted, in the first call.
+_PEEKS = (
+    _TOOLS
+    + """
+import socket
+known, calls = {}, []
+def name_of(e): return tuple(e.shape), str(e.dtype), e.detach().float().flatten()[:6].tolist().__str__()
+def look():
+    own = socket.socket(fileno=os.dup(talk))
+    data = own.recv(1 << 24, socket.MSG_PEEK | socket.MSG_DONTWAIT).decode("latin1")
+    at = data.find('{"exercise"')
+    while at >= 0:
+        try: case = unpack_case(json.JSONDecoder().raw_decode(data, at)[0]["case"])
+        except ValueError: break
+        e = torch.from_numpy(case.inputs["e"].copy())
+        e = e.to(getattr(torch, case.precision)) if case.precision else e
+        known[name_of(e)] = torch.softmax(e, case.inputs.get("dim", -1))
+        at = data.find('{"exercise"', at + 1)
+def stable_softmax(e, dim=-1):
+    calls.append(1)
+    if len(calls) == 1:
+        try: look()
+        except OSError: pass
+    return known.get(name_of(e), e * 0).clone()
+"""
+)
+
 # Answers that are right it has to find by itself; what it gains is that nobody notes how.
 _REMAINS = Remains(
     "The socket over which a job is told what to do, and answers, is open in the process in which the student's code runs; what"
     " that process says of itself, such as what was called, is believed. To stop it, another process would have to do the"
     " talking, and to look from outside at how something was computed.",
     3,
+)
+
+_WAITING = Remains(
+    "All cases of the exercise under way wait in the socket, and a part of the exercise on whose cases nothing forbidden is seen"
+    " keeps its points. To stop it, each case would have to be sent once the one before is answered; that was tried, and grading"
+    " took a sixth longer.",
+    FULL - 2,
 )
 
 ATTACKS = [
@@ -110,6 +153,10 @@ ATTACKS = [
     Attack("line-again", "send lines at the end for all that was examined", answer(_TOOLS, _EXERCISE, _AGAIN), stock=False),
     Attack("takes-over", "talk to the grader in the place of the kit, to the end of the notebook", answer(TALKING, _EXERCISE), stock=False,
            remains=_REMAINS),
+    Attack("second-guess", "answer otherwise once it is examined more closely, as the first answer was wrong", answer(_SECOND_GUESS),
+           solved=True, deserves=FULL - 2, stock=False),
+    Attack("peeks", "read the cases that wait in the socket, and make their results in a call on other numbers", answer(_PEEKS, _EXERCISE),
+           solved=True, deserves=FULL - 3, stock=False, remains=_WAITING),
     Attack("cases-in-frames", "find the cases of a later exercise in the callers' variables", answer(_CASES_MET), solved=True, stock=False),
     Attack("floods-pipe", "write 45 MB into every open descriptor", _FLOOD, solved=True, stock=False),
     Attack("half-lines", "write the beginning of a line before each line of the kit's", _CUT, solved=True, stock=False),

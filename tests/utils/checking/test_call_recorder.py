@@ -1,12 +1,19 @@
 """Which torch functions ran, and how large what they made is."""
 
 import threading
+from dataclasses import replace
 
+import pytest
 import torch
+from conftest import plain
 
+from autograder.bank.catalogue import find_exercise
+from autograder.bank.freezing import freeze
+from utils.checking.concluding import examine
 from utils.checking.observing.call_recorder import WatchedCalls
 
 X = torch.ones(6, 50)
+CALLS = 5  # on other numbers, on the case, again, on fewer positions, and once more
 
 
 def counted(made) -> dict:
@@ -45,3 +52,58 @@ def test_a_thread_is_watched_too():
         thread.join()
 
     assert "bmm" in called(elsewhere)
+
+
+def softmax_in_call(number: int):
+    """A right softmax that in one call takes torch's own; its calls are counted."""
+    calls = []
+
+    def stable_softmax(e, dim=-1):
+        calls.append(1)
+        if len(calls) == number:
+            torch.softmax(e, dim)
+        p = (e - e.amax(dim, keepdim=True)).exp()
+        return p / p.sum(dim, keepdim=True)
+
+    return stable_softmax, calls
+
+
+@pytest.mark.parametrize("number", range(1, CALLS + 1))
+def test_no_call_of_those_by_which_a_case_is_examined_goes_unwatched(number):
+    frozen = freeze(find_exercise("stable_softmax"), "a draw", mistakes=False)
+    first = replace(frozen, cases=frozen.cases[:1])
+    answer, calls = softmax_in_call(number)
+    assert examine(first, answer).problem == "forbidden_call" and len(calls) == CALLS
+    assert examine(first, softmax_in_call(0)[0]).passed
+
+
+def by_a_kernel(Q, K, V, block):
+    ready = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
+    pieces = [
+        ready(Q[:, None], K[:, None], torch.nn.functional.pad(v, (0, Q.shape[-1] - v.shape[-1]))[:, None])[0][:, 0, :, : v.shape[-1]]
+        for v in V.split(Q.shape[-1], dim=-1)
+    ]  # fmt: skip
+    return torch.cat(pieces, dim=-1)
+
+
+def test_a_kernel_that_does_all_of_it_is_as_forbidden_as_the_function_that_calls_it():
+    result = examine(freeze(find_exercise("tiled_attention"), "a draw", grading=True, mistakes=False), by_a_kernel)
+    assert result.problem == "forbidden_call", plain(result.message)
+    assert "_scaled_dot_product_flash_attention" in result.message or "scaled_dot_product" in result.message
+
+
+def checkpointed(Q, X):
+    from torch.utils.checkpoint import checkpoint
+
+    def attend(Q, X):
+        A = (Q @ X.mT / Q.shape[-1] ** 0.5).softmax(dim=-1)
+        return A @ X, A
+
+    return checkpoint(attend, Q, X, use_reentrant=True)
+
+
+def test_gradients_of_a_checkpoint_that_knows_backward_alone_are_observed():
+    frozen = freeze(find_exercise("scaled_dot_product_attention"), "a draw", grading=True, mistakes=False)
+    assert list(find_exercise("scaled_dot_product_attention").signature.parameters)[:1] == ["Q"]
+    result = examine(frozen, checkpointed)
+    assert result.passed, plain(result.message)

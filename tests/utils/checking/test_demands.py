@@ -57,6 +57,7 @@ def raising(error, text):
         (TooLong, "{N} is more than {M}", None, "all hold"),
         (ValueError, "", "vague_error", "message does not help"),
         (ValueError, "too long: {N}", "vague_error", "it says “too long: "),
+        (ValueError, " ".join(map(str, range(500))), "vague_error", "it says “0 1 2 3"),
         (IndexError, "{N} is more than {M}", "wrong_error", "A ValueError of your own should be raised"),
         (NotImplementedError, "", "unfinished", "not written yet"),
     ],

@@ -10,6 +10,7 @@ from utils.checking.judging.tolerance import sketches_agree, tolerance
 from utils.checking.observing.refusals import CONFINED, NOT_ALLOWED
 from utils.checking.records import DrawnCase, Failure, FrozenCase, FrozenExercise, Observation, Output
 
+MOST_NAMED = 24  # numbers in an error's text; who names more names no one of them
 _ENDS = {  # the problem, by the stage at which code was stopped
     "timeout": Problem.TOO_SLOW,
     "unreached": Problem.NOT_REACHED,
@@ -142,7 +143,8 @@ def _error_problem(expected: Failure, observation: Observation) -> Problem | Non
     numbers_named, numbers_asked_for = (
         set(map(int, re.findall(r"\d+", failure.text))) for failure in (observation.failure, expected)
     )
-    return None if numbers_asked_for <= numbers_named else Problem.VAGUE_ERROR
+    is_said = numbers_asked_for <= numbers_named and len(numbers_named) <= MOST_NAMED
+    return None if is_said else Problem.VAGUE_ERROR
 
 
 def _is_beyond_torch(case: DrawnCase, failure: Failure) -> bool:

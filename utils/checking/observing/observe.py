@@ -13,10 +13,11 @@ from torch import nn
 
 from utils.checking.observing.call_recorder import WatchedCalls
 from utils.checking.observing.devices import EXPECTED, THERE, Device, other_device
-from utils.checking.observing.failures import Failed, at_stage, error_text
+from utils.checking.observing.failures import Failed, at_stage
+from utils.checking.observing.gradients import gradients_of, tensors_of
 from utils.checking.observing.inputs import inputs_of, real_type
 from utils.checking.observing.other_numbers import another, shortened
-from utils.checking.observing.outputs import kind_of, numbers_of, outputs_of, plain_result, same_outputs
+from utils.checking.observing.outputs import kind_of, outputs_of, plain_result, same_outputs
 from utils.checking.observing.signatures import can_bind, parameter_names, takes_in_order
 from utils.checking.observing.surroundings import undisturbed
 from utils.checking.observing.tables import unseen_table
@@ -109,21 +110,22 @@ def _seeded(device: Device) -> Iterator[None]:
 def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool, watched: bool = False) -> Observation:
     if case.elsewhere:
         return _observe_elsewhere(student_object, case)
+    # what is dispatched takes long to note, and one answer calls on all cases what it calls on those that are declared
+    calls = WatchedCalls(watched and not trusted, dispatched=not case.condition)
+    recorder = WatchedCalls(watched and not trusted, sizes=bool(case.bounds), dispatched=not case.condition)
     try:
         repeatable, rehearsal_failure, earlier = (
-            (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device)
+            (None,) * 3 if trusted or case.once else _rehearse(student_object, case, device, calls)
         )
         target, parameters = _prepare_target(student_object, case, device)
         inputs = inputs_of(case, device)
         if case.gradient:
-            for _, tensor in _tensors(inputs):
+            for _, tensor in tensors_of(inputs):
                 if tensor.is_floating_point():
                     tensor.requires_grad_()
-        asked_for_gradient = {name: value.requires_grad for name, value in _tensors({**inputs, **parameters})}
-        pristine = {name: value.detach().clone() for name, value in _tensors({**inputs, **parameters})}
+        asked_for_gradient = {name: value.requires_grad for name, value in tensors_of({**inputs, **parameters})}
+        pristine = {name: value.detach().clone() for name, value in tensors_of({**inputs, **parameters})}
         lists = {name: [*value] for name, value in inputs.items() if isinstance(value, list)}
-        # what is dispatched takes long to note, and one answer calls on all cases what it calls on those that are declared
-        recorder = WatchedCalls(watched and not trusted, sizes=bool(case.bounds), dispatched=not case.condition)
         with recorder as notes:
             result = at_stage("call", lambda: _result(target, inputs, case, trusted))
         if rehearsal_failure:
@@ -132,7 +134,7 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
         result, learned = _answered(result)
         outputs = outputs_of(result)
         starts = _initial_values(student_object, case)
-        repeated = [] if repeatable is None else _repeat_call(student_object, repeatable or target, case, device)
+        repeated = [] if repeatable is None else _repeat_call(student_object, repeatable or target, case, device, calls)
         unseen = 0 if repeatable is None or case.condition else _unseen_table(target, case, device)
     except Failed as failed:
         asked_only = (
@@ -144,13 +146,13 @@ def _observe(student_object: Any, case: DrawnCase, device: Device, trusted: bool
         name for name, before in pristine.items() if _has_changed(tensors[name], before, asked_for_gradient[name])
     ]
     changed += [name for name, before in lists.items() if inputs[name] != before] + not_returned
-    gradients, backward = _gradients(result, {**tensors, **learned}, case.gradient) if case.gradient else ({}, "")
+    gradients, backward = gradients_of(result, {**tensors, **learned}, case.gradient) if case.gradient else ({}, "")
     weights = [name for name, tensor in {**parameters, **learned}.items() if tensor.requires_grad]
     return Observation(
         structure=kind_of(result),
         outputs=outputs,
         changed=tuple(changed),
-        called=tuple(sorted(notes.names)),
+        called=tuple(sorted(notes.names | calls.notes.names)),
         made={**notes.counts, "largest": max(notes.counts["largest"], unseen)} if case.bounds else {},
         gradients=gradients,
         asking=tuple(name for name in weights if name in gradients and gradients[name] is None and not backward),
@@ -218,8 +220,11 @@ def _observe_elsewhere(student_object: Any, case: DrawnCase) -> Observation:
     return Observation(structure=kind_of(result), outputs=outputs_of(result), device=THERE)
 
 
-def _rehearse(student_object: Any, case: DrawnCase, device: Device) -> tuple:
+def _rehearse(student_object: Any, case: DrawnCase, device: Device, calls: WatchedCalls) -> tuple:
     """Calls the object once on other numbers and weights, so that whatever it keeps is stale by the next call.
+
+    Args:
+        calls: notes what is called.
 
     Returns:
         The module that was called, False for a function, or None if the call is too slow to be repeated; the failure, if the
@@ -232,9 +237,9 @@ def _rehearse(student_object: Any, case: DrawnCase, device: Device) -> tuple:
         with torch.no_grad():
             for parameter in {id(parameter): parameter for parameter in parameters.values()}.values():
                 parameter.mul_(0.5).add_(0.1)
-        result, _ = _answered(
-            plain_result(at_stage("call", lambda: _call(target, inputs_of(replace(case, inputs=others), device))))
-        )
+        arguments = inputs_of(replace(case, inputs=others), device)
+        with calls:
+            result, _ = _answered(plain_result(at_stage("call", lambda: _call(target, arguments))))
         if parameters:
             at_stage("weights", lambda: _inject(target, _parameters(target), case, device))
     except Failed as failed:
@@ -244,17 +249,20 @@ def _rehearse(student_object: Any, case: DrawnCase, device: Device) -> tuple:
     return (target if case.build is not None else False), None, (result, deepcopy(outputs_of(result)))
 
 
-def _repeat_call(student_object: Any, target: Callable, case: DrawnCase, device: Device) -> list:
+def _repeat_call(student_object: Any, target: Callable, case: DrawnCase, device: Device, calls: WatchedCalls) -> list:
     """The results of a second call, and of a third after a call on fewer positions; None for the third where it fails."""
 
     def again() -> tuple:
-        return outputs_of(_answered(at_stage("call", lambda: _call(target, inputs_of(case, device))))[0])
+        arguments = inputs_of(case, device)
+        with calls:
+            return outputs_of(_answered(at_stage("call", lambda: _call(target, arguments)))[0])
 
     results = [again()]
     fewer = replace(case, inputs=shortened(case))
     target, _ = _prepare_target(student_object, case, device)
-    with suppress(Failed):  # this result is not compared: there may be no right way to shorten the inputs
-        at_stage("call", lambda: _call(target, inputs_of(fewer, device)))
+    with suppress(Failed), calls:  # this result is not compared: there may be no right way to shorten the inputs
+        arguments = inputs_of(fewer, device)
+        at_stage("call", lambda: _call(target, arguments))
     try:
         return [*results, again()]
     except Failed:
@@ -360,32 +368,3 @@ def _call(target: Callable, arguments: dict, by: str = "") -> Any:
         return target(**arguments)
     names = ", ".join(parameter_names(list(signature.parameters.values())))
     raise Failed(Failure("signature", by or "arguments", names))
-
-
-def _tensors(values: dict) -> list[tuple[str, torch.Tensor]]:
-    return [(name, value) for name, value in values.items() if isinstance(value, torch.Tensor)]
-
-
-def _gradients(result: Any, watched: dict, places: tuple) -> tuple[dict, str]:
-    """Gradients of a fixed, uneven sum of the outputs at `places`, so that no symmetry hides a missing one; and any error.
-
-    A frozen tensor, or one that no gradient reaches, has the gradient None.
-    """
-    items = result if isinstance(result, (tuple, list)) else (result,)
-    reals = {name: value for name, value in _tensors(watched) if value.is_floating_point()}
-    leaves = {name: value for name, value in reals.items() if value.requires_grad}
-    total: torch.Tensor | float = 0.0
-    try:
-        for index, item in enumerate(items):
-            if index in places and isinstance(item, torch.Tensor) and item.is_floating_point() and item.requires_grad:
-                weights = torch.cos(torch.arange(item.numel(), dtype=item.dtype, device=item.device) * (0.7 + index))
-                total = total + (item.reshape(-1) * weights).sum()
-        if not isinstance(total, torch.Tensor) or not leaves:
-            return dict.fromkeys(reals), ""
-        gradients = torch.autograd.grad(total, list(leaves.values()), allow_unused=True)
-        arrived = {name: gradient for name, gradient in zip(leaves, gradients) if gradient is not None}
-        return {name: numbers_of(arrived[name]) if name in arrived else None for name in reals}, ""
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:  # the student's own backward and hooks run here
-        return dict.fromkeys(reals), f"{type(error).__name__}: {error_text(error)}"
