@@ -271,7 +271,7 @@ def _enter(gradebook: Gradebook, unit: str, outcome: Outcome) -> None:
 def _cell_names(gradebook: Gradebook, kind: type[Grade] | type[Comment], notebook: SubmittedNotebook) -> dict[str, str]:
     """The names of the cells that a notebook's grades or comments belong to, by their ids; nbgrader asks for each by itself."""
     query = sqlalchemy.select(kind.id, BaseCell.name).join(BaseCell, BaseCell.id == kind.cell_id)
-    return dict(gradebook.db.execute(query.where(kind.notebook_id == notebook.id)).tuples().all())
+    return {number: name for number, name in gradebook.db.execute(query.where(kind.notebook_id == notebook.id))}
 
 
 def grant(gradebook: Gradebook, unit: str, student: str) -> None:

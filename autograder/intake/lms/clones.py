@@ -1,47 +1,50 @@
 """A folder of clones of students' repositories from GitHub Classroom: whose each clone is, and when work was committed."""
 
-import subprocess
 from collections.abc import Iterator
-from datetime import datetime
 from pathlib import Path
 
 from autograder import settings
-from autograder.intake.lms.downloads import LARGEST, Download, Handed, in_utc
+from autograder.intake.lms.downloads import LARGEST, Download, Handed
+from autograder.intake.lms.history import commit_times
 from autograder.intake.lms.matching import Whose
 from autograder.intake.places import unit_folder, unit_of, units
 
 _COURSE_FOLDERS = ("notebooks", "solutions", "utils", "docs", "milestones")  # hold nothing to hand in
-_GIT = ["git", "-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"]
 
 
 def opened(place: Path, unit: str, whose: Whose) -> Download | None:
     """What lies in a folder of clones of the students' repository; None if it is no such folder.
 
-    An assignment that is as it was handed out is nobody's work yet and left out.
+    It is one if most folders in it are repositories; one student may hand a repository in within any download. An assignment
+    that is as it was handed out is nobody's work yet and left out.
     """
-    clones = [folder for folder in _folders(place) if (folder / ".git").exists()]
-    if not clones:
+    folders = _folders(place)
+    clones = [folder.name for folder in folders if _is_repository(folder)]
+    if 2 * len(clones) <= len(folders):
         return None
     handed_out = settings.ASSIGNMENTS / unit / f"{unit}.ipynb"
     nothing = handed_out.read_bytes() if handed_out.exists() else b""
-    prefix, handed, large = _prefix(place, [clone.name for clone in clones], whose), [], []
-    for clone in clones:
-        for file in _work_files(clone, unit):
-            path = file.relative_to(place).as_posix()
-            if file.stat().st_size > LARGEST:
-                large.append(path)
-            elif file.read_bytes() != nothing:
-                who = (clone.name.removeprefix(prefix),)
-                handed.append(Handed(path, file.name, who, file.read_bytes, _commit_time(clone, file)))
+    prefix, handed, large = _prefix(place, clones, whose), [], []
+    for folder in folders:
+        files = list(_work_files(folder, unit))
+        large += [file.relative_to(place).as_posix() for file in files if file.stat().st_size > LARGEST]
+        work = [file for file in files if file.stat().st_size <= LARGEST and file.read_bytes() != nothing]
+        times = commit_times(folder, work)
+        who = (folder.name.removeprefix(prefix),)
+        for file in work:
+            handed.append(Handed(file.relative_to(place).as_posix(), file.name, who, file.read_bytes, times.get(file)))
     return Download("clones", handed, [], large)
 
 
 def _folders(place: Path) -> list[Path]:
-    return (
-        sorted(entry for entry in place.iterdir() if entry.is_dir() and not entry.is_symlink())
-        if place.is_dir()
-        else []
-    )
+    """The folders in a folder, in order; neither links nor hidden ones."""
+    entries = sorted(place.iterdir()) if place.is_dir() else []
+    return [entry for entry in entries if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith(".")]
+
+
+def _is_repository(folder: Path) -> bool:
+    """Whether a folder has a `.git` of its own, as git's clones have."""
+    return (folder / ".git").is_dir() and not (folder / ".git").is_symlink()
 
 
 def _prefix(place: Path, names: list[str], whose: Whose) -> str:
@@ -70,13 +73,3 @@ def _work_files(clone: Path, unit: str) -> Iterator[Path]:
         moved = parts[0] not in (*_COURSE_FOLDERS, "assignments") and file.suffix == ".ipynb"
         if file.is_relative_to(folder) or (moved and unit_of(file.stem, units()) in (unit, None)):
             yield file
-
-
-def _commit_time(clone: Path, file: Path) -> datetime | None:
-    """When a file was committed last, as the student's machine said; in UTC. None if git does not tell."""
-    command = [*_GIT, "-C", str(clone), "log", "-1", "--format=%cI", "--", str(file.relative_to(clone))]
-    try:
-        time_text = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout.strip()
-        return in_utc(datetime.fromisoformat(time_text))
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return None

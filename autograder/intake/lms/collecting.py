@@ -88,7 +88,7 @@ def collect(unit: str, place: Path, times: Path | None = None) -> Collected:
         how = "run `python -m autograder roster FILE` with the list of students that your LMS exports"
         raise settings.KitError(f"it is not known who is in the class: {how}.")
     whose = Whose(class_list)
-    download = clones.opened(place, unit, whose) or opened(place)
+    download = clones.opened(place, unit, whose) or opened(place, whose)
     by_student, unmatched = _by_student(download, whose)
     collected = Collected(
         unit, download.system, unmatched=sorted({*unmatched, *download.strangers}), large=download.large
@@ -127,8 +127,8 @@ def _by_student(download: Download, whose: Whose) -> tuple[dict[str, list[Handed
     number that it does not have is somebody else's.
     """
     numbered = download.system in ("canvas", "moodle")
-    numbers_known = [whose.knows(file.who[0]) for file in download.handed]
-    sure = numbered and 2 * sum(numbers_known) > len(numbers_known)
+    numbers = {file.who[0] for file in download.handed if file.who}
+    sure = numbered and 2 * sum(map(whose.knows, numbers)) > len(numbers)
     by_student, unmatched = defaultdict(list), []
     for file in download.handed:
         student = whose.find(file.who) or _group_member(file, download, whose)

@@ -1,8 +1,14 @@
-"""Downloads from Canvas, Moodle and Gradescope: whose each file is, as far as names and lists say, and when it was handed in."""
+"""Downloads from Canvas, Moodle and Gradescope: whose each file is, as far as names and lists say, and when it was handed in.
 
+Which system a download comes from is known by what the system itself writes. Students choose how their files are called, too,
+and one of them may call a file as a system would: that file is the student's, and changes nothing for the others.
+"""
+
+import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -12,6 +18,7 @@ import yaml
 
 from autograder import settings
 from autograder.intake.guard import reason
+from autograder.intake.lms.matching import Whose
 
 LARGEST = 100_000_000  # bytes of a file that is taken
 GRADESCOPE = "submission_metadata.yml"
@@ -20,9 +27,9 @@ _CANVAS = re.compile(
     r"(?!(?:late_)?anon_)(?P<who>.+?)(?P<late>_late)?_(?P<number>\d+)_(?P<file>\d+)_(?P<name>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-# Jane Doe_PARTICIPANT_assignsubmission_file_/name.ipynb, or flat with the name behind it
+# Jane Doe_PARTICIPANT_assignsubmission_file_, a folder or with the name of the file behind it; nothing that Canvas has named
 _MOODLE = re.compile(
-    r"(?P<who>[^/]+)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?/?(?P<name>.+)?", re.DOTALL
+    r"(?P<who>(?:(?!_\d+_\d+_).)+?)_(?P<number>\d+)_assignsubmission_(?P<kind>file|onlinetext)_?(?P<name>.*)", re.DOTALL
 )
 _ANONYMOUS = re.compile(r"(late_)?anon_", re.IGNORECASE)
 _ATTEMPT = re.compile(r"(.+?)(?:-(\d+)| \((\d+)\))?(\.[^.]*)?", re.DOTALL)
@@ -66,7 +73,7 @@ class Download:
     large: list[str] = field(default_factory=list)
 
 
-def opened(place: Path) -> Download:
+def opened(place: Path, whose: Whose) -> Download:
     """What a zip or a folder holds that students handed in.
 
     Raises:
@@ -79,24 +86,45 @@ def opened(place: Path) -> Download:
     )
     if not files:
         raise settings.KitError(f"{place} holds no file that somebody handed in.")
-    return replace(_by_system(files, place), large=large)
+    return replace(_by_system(files, place, whose), large=large)
 
 
-def _by_system(files: dict, place: Path) -> Download:
-    """What is in a download, whose system is known by the names of its files."""
-    listing = next((path for path in files if PurePosixPath(path).name == GRADESCOPE), None)
-    if listing:
-        return _gradescope(files, listing)
-    flat = len({PurePosixPath(path).parent for path in files}) == 1  # as Canvas packs them
+def _by_system(files: dict, place: Path, whose: Whose) -> Download:
+    """What is in a download, whose system is known by a list that lies above all files, or by the names of most."""
+    if (listing := _listing(files, whose)) and (submissions := _submissions(files, listing)):
+        return _gradescope(files, listing, submissions)
+    moodle = {path: _named_by_moodle(path, whose) for path in files}
+    folders = {PurePosixPath(path).parent for path in files}
+    flat = len(folders) == 1 and not any(map(whose.knows, folders.pop().parts))  # as Canvas packs them
     if flat and all(_ANONYMOUS.match(PurePosixPath(path).name) for path in files):
         raise settings.KitError(
             f"{place} is of an anonymous assignment: show the names in Canvas and download it again."
         )
-    for system, pattern in (("moodle", _MOODLE), ("canvas", _CANVAS)):
-        matched = {path: pattern.fullmatch(_naming_part(path, system)) for path in files}
-        if any(matched.values()) and (system == "moodle" or flat):
-            return _by_name(system, files, matched)
+    if _most_are_named(moodle):
+        return _by_name("moodle", files, moodle)
+    canvas = {path: _CANVAS.fullmatch(PurePosixPath(path).name) for path in files}
+    if flat and _most_are_named(canvas):
+        return _by_name("canvas", files, canvas)
     return _by_folder(files)
+
+
+def _most_are_named(matched: Mapping[str, re.Match | None]) -> bool:
+    """Whether most of what lies at the top of a download is called as a system calls it; of a folder, most files in it.
+
+    A student who has a folder there counts once, however many files it holds. Other files beside folders do not count.
+    """
+    parts_by_path = {path: PurePosixPath(path).parts for path in matched}
+    depth = len(os.path.commonprefix([parts[:-1] for parts in parts_by_path.values()]))
+    in_folders = {path for path, parts in parts_by_path.items() if len(parts) > depth + 1}
+    named_by_entry = defaultdict(list)
+    for path, match in matched.items():
+        if match or path in in_folders or not in_folders:
+            named_by_entry[parts_by_path[path][depth]].append(match is not None)
+    return _are_most([_are_most(named) for named in named_by_entry.values()])
+
+
+def _are_most(told: list[bool]) -> bool:
+    return 2 * sum(told) > len(told)
 
 
 def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
@@ -117,23 +145,26 @@ def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes] | None]]:
             yield member.filename, None if large else partial(archive.read, member)
 
 
-def _naming_part(path: str, system: str) -> str:
-    """The part of a path that says whose a file is: a name alone, and for Moodle also the folder above it."""
-    parts = PurePosixPath(path).parts
-    if system == "moodle":
-        begin = next((place for place, part in enumerate(parts) if "_assignsubmission_" in part), len(parts) - 1)
-        return "/".join(parts[begin:])
-    return parts[-1]
+def _named_by_moodle(path: str, whose: Whose) -> re.Match | None:
+    """The uppermost part of a path that is called as Moodle calls it; none where a student's own folder lies above it."""
+    for part in PurePosixPath(path).parts:
+        if match := _MOODLE.fullmatch(part):
+            return match
+        if whose.knows(part):
+            return None
+    return None
 
 
-def _by_name(system: str, files: dict, matched: dict) -> Download:
+def _by_name(system: str, files: dict, matched: Mapping[str, re.Match | None]) -> Download:
+    """A download whose system puts into each name whose the file is; `matched` has for each path what its name says."""
     handed, strangers = [], []
     for path, match in matched.items():
         if match is None or match.groupdict().get("kind") == "onlinetext":
             strangers.append(path)
             continue
         fields = match.groupdict()
-        name = PurePosixPath(fields["name"] or path).name
+        name = PurePosixPath(path).name
+        name = (fields["name"] if match.string == name else "") or name
         order = (int(fields.get("file") or 0), _attempt_number(name))
         who = (fields["number"], fields["who"])
         handed.append(Handed(path, name, who, files[path], late=bool(fields.get("late")), order=order))
@@ -146,12 +177,36 @@ def _attempt_number(name: str) -> int:
     return int(match[2] or match[3] or 0) if match else 0
 
 
-def _gradescope(files: dict, listing: str) -> Download:
-    """A download from Gradescope, in which a list names each submission's folder, its submitters and the time."""
+def _listing(files: dict, whose: Whose) -> str | None:
+    """Where Gradescope's list may lie: above all other folders, in one that is no student's; None if no file lies so."""
+    lists = [path for path in files if PurePosixPath(path).name == GRADESCOPE]
+    listing = min(lists, key=lambda path: len(PurePosixPath(path).parts), default=None)
+    if listing is None:
+        return None
+    root = PurePosixPath(listing).parent
+    below = all(PurePosixPath(path).is_relative_to(root) or len(PurePosixPath(path).parts) == 1 for path in files)
+    own = any(whose.knows(part) or _MOODLE.fullmatch(part) for part in root.parts)
+    return listing if below and not own else None
+
+
+def _submissions(files: dict, listing: str) -> dict:
+    """What a list says of each submission, by the name of its folder; nothing if most folders beside it are none of its own.
+
+    Raises:
+        KitError: it cannot be read.
+    """
     try:
-        submissions = yaml.load(files[listing](), _UntaggedLoader) or {}
+        submissions = yaml.load(files[listing](), _UntaggedLoader)
     except yaml.YAMLError as error:
         raise settings.KitError(f"{listing} cannot be read ({reason(error)}).") from None
+    depth = len(PurePosixPath(listing).parts)
+    folders = {parts[depth - 1] for path in files if len(parts := PurePosixPath(path).parts) > depth}
+    named = isinstance(submissions, dict) and _are_most([folder in submissions for folder in folders])
+    return submissions if named else {}
+
+
+def _gradescope(files: dict, listing: str, submissions: dict) -> Download:
+    """A download from Gradescope, in which a list names each submission's folder, its submitters and the time."""
     root, handed, strangers = PurePosixPath(listing).parent, [], []
     for path in sorted(files.keys() - {listing}):
         inside = PurePosixPath(path)

@@ -7,7 +7,7 @@ import ctypes
 import os
 import resource
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from .disk import ENTRY
@@ -120,6 +120,18 @@ def address_space() -> int:
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
+def threads_of_user() -> int:
+    """How many threads this user has on the machine, as far as this process can see; root is not counted, nor limited."""
+    if sys.platform != "linux" or os.getuid() == 0:
+        return 0
+    count = 0
+    for entry in os.scandir("/proc"):
+        with suppress(OSError, ValueError):
+            if entry.name.isdigit() and entry.stat().st_uid == os.getuid():
+                count += int(Path(entry.path, "stat").read_text().rpartition(")")[2].split()[17])
+    return count
+
+
 def limit(memory: int, cpu: float, file_size: int, processes: int = 256, files: int = 256) -> None:
     """Sets hard limits on this process; that on memory is lower within `reserve`.
 
@@ -127,7 +139,8 @@ def limit(memory: int, cpu: float, file_size: int, processes: int = 256, files: 
         memory: bytes of address space, the reserve not counted; 0 sets no limit (accelerators reserve far more than they use).
         cpu: seconds of computing.
         file_size: bytes of one file.
-        processes: processes and threads of this user (does not bind root).
+        processes: processes and threads of this user, and signals that wait for it (does not bind root). The system counts
+            all that the user has, so what runs already comes on top.
         files: open files.
     """
     bounds = {
@@ -135,8 +148,10 @@ def limit(memory: int, cpu: float, file_size: int, processes: int = 256, files: 
         resource.RLIMIT_CPU: max(1, round(cpu)),
         resource.RLIMIT_FSIZE: file_size,
         resource.RLIMIT_NOFILE: files,
-        resource.RLIMIT_NPROC: processes,
+        resource.RLIMIT_NPROC: threads_of_user() + processes,
     }
+    if hasattr(resource, "RLIMIT_SIGPENDING"):
+        bounds[resource.RLIMIT_SIGPENDING] = processes  # each timer of the system's takes one
     if memory:
         bounds[resource.RLIMIT_AS] = memory + RESERVE
     for kind, bound in bounds.items():

@@ -78,12 +78,10 @@ def test_no_call_of_those_by_which_a_case_is_examined_goes_unwatched(number):
 
 
 def by_a_kernel(Q, K, V, block):
-    ready = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-    pieces = [
-        ready(Q[:, None], K[:, None], torch.nn.functional.pad(v, (0, Q.shape[-1] - v.shape[-1]))[:, None])[0][:, 0, :, : v.shape[-1]]
-        for v in V.split(Q.shape[-1], dim=-1)
-    ]  # fmt: skip
-    return torch.cat(pieces, dim=-1)
+    ready, D_Q = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu, Q.shape[-1]
+    padded = [torch.nn.functional.pad(v, (0, D_Q - v.shape[-1])) for v in V.split(D_Q, dim=-1)]
+    pieces = [ready(Q[:, None], K[:, None], v[:, None])[0][:, 0] for v in padded]
+    return torch.cat(pieces, dim=-1)[..., : V.shape[-1]]
 
 
 def test_a_kernel_that_does_all_of_it_is_as_forbidden_as_the_function_that_calls_it():
