@@ -2,12 +2,13 @@
 
 import mmap
 import os
+import platform
 import subprocess
 import sys
 import tempfile
 import threading
 import time
-from contextlib import chdir
+from contextlib import ExitStack, chdir
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,29 @@ BURSTS = {
         "import os, socket\na, b = socket.socketpair()\nfor n in range(40):\n    file = os.open('f', os.O_CREAT | os.O_RDWR)\n"
         "    os.write(file, bytes(1 << 24)); os.unlink('f')\n    socket.send_fds(a, [b'x'], [file]); os.close(file)"
     ),
+}
+# Files that are open in a thread alone: one whose open files are its own, or one that outlives the first.
+THREAD = """
+import threading
+held = threading.Event()
+def work():
+    UNSHARED
+    MADE
+    held.set()
+    threading.Event().wait()
+threading.Thread(target=work).start()
+"""
+UNSHARED = "libc.unshare(0x400)"
+MANY = (
+    "for n in range(40):\n        file = os.open('f', os.O_CREAT | os.O_RDWR); os.unlink('f')\n"
+    "        os.write(file, bytes(1 << 24))"
+)
+ENDED = f"libc.syscall({60 if platform.machine() == 'x86_64' else 93}, 0)"
+BURSTS |= {
+    "apart": MAPPED
+    + THREAD.replace("UNSHARED", "libc.syscall(436, 1 << 20, 1 << 20, 2)").replace("MADE", MANY)
+    + "held.wait(3)",
+    "outlived": MAPPED + THREAD.replace("UNSHARED", "pass").replace("MADE", MANY) + ENDED,
 }
 EMPTY = "import os\nfor n in range(60_000): os.close(os.open(f'f{n}', os.O_CREAT))\nprint('made')"
 
@@ -194,27 +218,74 @@ def test_what_is_mapped_and_cannot_be_seen_is_what_was_written_and_lost(tmp_path
 
 
 @pytest.fixture
+def threaded(tmp_path):
+    """Starts a process of a thread's files; the first thread says that they are there, and then waits, or ends."""
+    with ExitStack() as stack:
+
+        def start(unshared, made, then="input()"):
+            source = MAPPED + THREAD.replace("UNSHARED", unshared).replace("MADE", made)
+            source += f"held.wait()\nprint('held', flush=True)\n{then}"
+            process = stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", source],
+                    cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                )
+            )  # fmt: skip
+            stack.callback(process.kill)
+            assert process.stdout.readline() == "held\n"
+            return process.pid
+
+        yield start
+
+
+OPENED = "file = os.open('f', os.O_CREAT | os.O_RDWR); os.unlink('f'); os.write(file, bytes(1 << 23))"
+
+
+def becomes(process, state):
+    """Whether the first thread of a process is within a second "R", running, "T", stopped, or "Z", ended."""
+    until = time.monotonic() + 1
+    while (found := Path(f"/proc/{process}/stat").read_text().split()[2]) != state and time.monotonic() < until:
+        time.sleep(0.001)
+    return found == state
+
+
+@pytest.mark.parametrize("unshared", [UNSHARED, "pass"])
+@pytest.mark.parametrize("then", ["input()", ENDED])
+def test_what_is_open_in_any_thread_is_counted(tmp_path, threaded, unshared, then):
+    process = threaded(unshared, OPENED, then)
+    assert then != ENDED or becomes(process, "Z")
+    assert 8 * MB <= disk.used(tmp_path, process) < 9 * MB
+
+
+def test_what_is_mapped_is_what_was_written_and_lost_once_the_first_thread_has_ended(tmp_path, threaded):
+    process = threaded("pass", "hold(os.path.join(os.getcwd(), 'f'), 1 << 23)", ENDED)
+    assert becomes(process, "Z")
+    assert disk.used(tmp_path, process, lost=5 * MB) == 5 * MB
+    assert 8 * MB <= disk.used(tmp_path, process, lost=20 * MB) < 9 * MB
+
+
+@pytest.mark.skipif(bool(disk._apart([str(os.getpid())] * 2)[1:]), reason="threads cannot be compared here")
+def test_threads_are_looked_at_once_for_the_files_that_they_share(threaded):
+    threads = os.listdir(f"/proc/{threaded('pass', 'pass')}/task")
+    assert len(threads) == 2 and len(disk._apart(threads)) == 1
+    threads = os.listdir(f"/proc/{threaded(UNSHARED, 'pass')}/task")
+    assert disk._apart(threads) == threads
+
+
+@pytest.fixture
 def busy():
-    """A process that computes, and a function that tells how it is within a second: "R" for running, "T" for stopped."""
+    """A process that computes."""
     process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
-
-    def becomes(state):
-        until = time.monotonic() + 1
-        while (found := Path(f"/proc/{process.pid}/stat").read_text().split()[2]) != state and time.monotonic() < until:
-            time.sleep(0.001)
-        return found == state
-
-    yield process.pid, becomes
+    yield process.pid
     process.kill()
     process.wait()
 
 
 def test_a_quota_measures_where_room_is_lost_and_the_process_stands_still(tmp_path, monkeypatch, busy):
-    process, becomes = busy
     room, stopped = [1000 * MB], []
 
     def used(folder, process, lost=None):
-        stopped.append(becomes("T"))
+        stopped.append(becomes(process, "T"))
         return 48 * MB
 
     monkeypatch.setattr(disk, "_room", lambda *_: room[0])
@@ -222,10 +293,10 @@ def test_a_quota_measures_where_room_is_lost_and_the_process_stands_still(tmp_pa
     quota = disk.Quota(tmp_path, ALLOWED)
     for lost, looks in ((0, 0), (60, 0), (70, 1), (80, 1), (87, 2), (40, 2), (54, 2), (60, 3)):
         room[0] = (1000 - lost) * MB
-        assert not quota.exceeded(process) and len(stopped) == looks, lost
-    assert all(stopped) and becomes("R")
+        assert not quota.exceeded(busy) and len(stopped) == looks, lost
+    assert all(stopped) and becomes(busy, "R")
     monkeypatch.setattr(disk, "used", lambda *arguments: ALLOWED + 1)
-    assert quota.exceeded(process, anyway=True) and not quota.exceeded(process)
+    assert quota.exceeded(busy, anyway=True) and not quota.exceeded(busy)
 
 
 def test_a_folder_that_is_gone_ends_no_watch(tmp_path):

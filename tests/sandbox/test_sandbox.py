@@ -261,7 +261,14 @@ def test_no_descriptor_leads_out_of_a_job(level):
 
 
 @pytest.mark.parametrize(
-    "change", ["os.chmod('f', 0o777)", "os.utime('f', (5, 5))", "os.chown('f', 1, 1)", "os.mknod('g')"]
+    "change",
+    [
+        "os.chmod('f', 0o777)",
+        "os.utime('f', (5, 5))",
+        "os.chown('f', 1, 1)",
+        "os.mknod('g')",
+        "os.setxattr('f', 'user.x', b'x')",
+    ],
 )
 def test_what_files_are_cannot_be_changed(level, change):
     if not syscalls.available():

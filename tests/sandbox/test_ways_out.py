@@ -1,6 +1,7 @@
 """What is open to a job by other ways than files: sockets, signals, and calls to the kernel that hide or hold up something."""
 
 import ctypes
+import json
 import os
 import platform
 import socket
@@ -99,6 +100,30 @@ stack = ctypes.create_string_buffer(1 << 20)
 top = (ctypes.addressof(stack) + (1 << 20)) & ~15
 print(libc.clone(libc.pause, ctypes.c_void_p(top), 0x10000 | 0x100 | 0x200 | 0x800, None), ctypes.get_errno())
 """
+# All numbers of calls that are newer than 2018 or that no call has yet, and those by which x32 programs fork and exit;
+# without those of uprobes, which the kernel answers by a signal before it asks a filter.
+NEW_CALLS = """
+import ctypes, errno
+libc = ctypes.CDLL(None, use_errno=True)
+answered = []
+for number in (*range(FIRST, 424), *range(424, 800), 1 << 20, (1 << 31) - 1, *(X32 + one for one in (57, 60, 463))):
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(-1)] * 6)
+    if (result, ctypes.get_errno()) != (-1, errno.ENOSYS):
+        answered.append(number)
+print(answered)
+"""
+CLOSING = """
+import ctypes, os
+libc = ctypes.CDLL(None, use_errno=True)
+files = [os.open("f", os.O_RDWR | os.O_CREAT) for _ in range(3)]
+for flags in (2, 4, 6, 1 << 31):
+    print(libc.syscall(436, files[1], files[2], ctypes.c_long(flags)), ctypes.get_errno())
+os.closerange(files[1], files[2] + 1)
+for file in files:
+    try: print(os.fstat(file).st_size)
+    except OSError: print("closed")
+"""
 # Queues and semaphores that other programs of the user made are told by small numbers.
 OTHERS_QUEUES = """
 import ctypes
@@ -169,6 +194,27 @@ def test_what_files_are_and_who_watches_the_process_are_not_changed(level):
 
 def test_a_thread_has_no_open_files_of_its_own(level):
     assert printed(level, OWN_FILES) == "-1 1"
+
+
+def test_closing_files_gives_a_thread_no_files_of_its_own(level):
+    assert printed(level, CLOSING).splitlines() == ["-1 22"] * 4 + ["0", "closed", "closed"]
+
+
+@pytest.mark.skipif(platform.machine() not in NUMBERS, reason="the numbers that no call has are not written down")
+def test_of_the_newest_calls_none_is_there_but_harmless_ones(level):
+    source = NEW_CALLS.replace("FIRST", str(337 if platform.machine() == "x86_64" else 295)).replace(
+        "X32", str(1 << 30)
+    )
+    answered = json.loads(printed(level, source))
+    assert {436, 437} <= {*answered} <= {*syscalls._HARMLESS}
+
+
+def test_a_strong_level_is_refused_where_the_library_does_not_know_what_is_to_be_denied(monkeypatch):
+    assert syscalls.unknown() == []
+    monkeypatch.setattr(syscalls, "_NEVER", [*syscalls._NEVER, "no_such_call"])
+    assert syscalls.unknown() == ["no_such_call"]
+    assert levels.available.__wrapped__() == (levels.RLIMITS,)
+    assert syscalls.prepare() is not None
 
 
 def test_the_queues_of_other_programs_are_not_removed(level):

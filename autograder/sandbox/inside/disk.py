@@ -1,7 +1,9 @@
 """What a job has on disk: bounded while it writes, measured, and removed, however deep its folders are."""
 
+import ctypes
 import errno
 import os
+import platform
 import re
 import signal
 import stat
@@ -11,6 +13,9 @@ from pathlib import Path
 ENTRY = 4096  # bytes that a file counts at least: an empty one takes room as well
 # The errors for what was deleted, or put in the place of a folder, since it was listed.
 _GONE_ERRORS = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
+_LIBC = ctypes.CDLL(None)
+_KCMP = {"x86_64": 312, "aarch64": 272}.get(platform.machine(), -1)  # without it no two threads are found alike
+_OPEN_FILES = 2  # what it compares
 _AS_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 
 
@@ -70,7 +75,7 @@ def used(folder: Path, process: int, lost: float | None = None) -> float:
 
     Args:
         folder: the job's.
-        process: the job's; what it has open counts.
+        process: the job's; what any of its threads has open counts.
         lost: bytes that the file system has lost since the job began. If it is told, what is mapped into memory counts too;
             of that only a privileged process sees the size, so to others it is what the process wrote and the disk lost.
     """
@@ -101,19 +106,37 @@ def _deleted(process: int, folder: Path, mapped: bool) -> tuple[int, bool]:
     """Bytes in deleted files and folders that a process holds open or mapped, and whether there are more that cannot be seen."""
     sizes: dict[int, int] = {}  # by inode: one file may be open several times
     unseen = False
-    with suppress(OSError):
-        for descriptor in os.listdir(f"/proc/{process}/fd"):
+    threads = _listed(f"/proc/{process}/task")
+    for thread in _apart(threads):
+        for descriptor in _listed(f"/proc/{process}/task/{thread}/fd"):
             with suppress(OSError):
-                _note(f"/proc/{process}/fd/{descriptor}", sizes)
-    for addresses, inode in _deleted_mappings(process, folder) if mapped else ():
+                _note(f"/proc/{process}/task/{thread}/fd/{descriptor}", sizes)
+    for addresses, inode in _deleted_mappings(process, threads, folder) if mapped else ():
         try:
             if inode not in sizes:
                 _note(f"/proc/{process}/map_files/{addresses}", sizes)
         except PermissionError:
             unseen = True
-        except OSError:
-            pass
+        except OSError:  # it is mapped no longer, or nothing is shown, since the first thread has ended
+            unseen = unseen or not _listed(f"/proc/{process}/map_files")
     return sum(sizes.values()), unseen
+
+
+def _listed(folder: str) -> list[str]:
+    """The names in a folder of /proc; none where it is gone."""
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
+
+
+def _apart(threads: list[str]) -> list[str]:
+    """The threads whose open files are none of those before them: the first alone, unless another has its own."""
+    apart: list[str] = []
+    for thread in threads:
+        if not any(_LIBC.syscall(_KCMP, int(thread), int(other), _OPEN_FILES, 0, 0) == 0 for other in apart):
+            apart.append(thread)
+    return apart
 
 
 def _note(link: str, sizes: dict[int, int]) -> None:
@@ -123,15 +146,16 @@ def _note(link: str, sizes: dict[int, int]) -> None:
         sizes[status.st_ino] = status.st_blocks * 512
 
 
-def _deleted_mappings(process: int, folder: Path) -> list[tuple[str, int]]:
+def _deleted_mappings(process: int, threads: list[str], folder: Path) -> list[tuple[str, int]]:
     """The addresses of a process's memory that are deleted files of a folder, with their inodes."""
     pattern = re.compile(rf"(\S+) \S+ \S+ \S+ (\d+) +{re.escape(str(folder))}/.* \(deleted\)")
-    try:
-        with open(f"/proc/{process}/maps", encoding="utf-8", errors="surrogateescape") as file:
-            found = [pattern.match(line) for line in file]
-    except OSError:
-        return []
-    return [(one[1], int(one[2])) for one in found if one]
+    for thread in threads:  # the first may have ended, and shows nothing then
+        with suppress(OSError):
+            with open(f"/proc/{process}/task/{thread}/maps", encoding="utf-8", errors="surrogateescape") as file:
+                found = [pattern.match(line) for line in file]
+            if found:
+                return [(one[1], int(one[2])) for one in found if one]
+    return []
 
 
 def _written(process: int) -> float:

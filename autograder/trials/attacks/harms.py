@@ -7,8 +7,10 @@ import os
 import re
 import sys
 import tempfile
+from array import array
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from fcntl import ioctl
 from pathlib import Path
 
 import nbformat
@@ -23,6 +25,8 @@ LEFT = "attack-left-this-"
 LEAKED = re.compile(rb"LEAK\d{7,}|%d\d{6}" % SHAPE)  # how attacks write a hidden case's numbers
 WROTE = re.compile(r"WROTE (\d+) MB")
 LATE = 3  # times the limit on disk that may be written until somebody looks
+ATTRIBUTES = "gave attributes to"
+_GET_FLAGS, _NO_DUMP = 0x80086601, 0x40
 DEEPEST = 8  # levels of folders in which left files are looked for
 NETWORK, SECRET, HEAD, SCRIPT = (
     "reached what is outside",
@@ -57,6 +61,17 @@ def _file_state(file: Path) -> str:
     return hashlib.sha256(file.read_bytes()).hexdigest() + repr(marks)
 
 
+def _attributes(file: Path) -> list[str]:
+    """What was given to a file beside its content: extended attributes, readers, and that it is not to be dumped."""
+    if sys.platform != "linux":
+        return []
+    names = [name for name in os.listxattr(file) if name.startswith(("user.", "system.posix_acl"))]
+    flags = array("l", [0])
+    with suppress(OSError), open(file, "rb") as opened:
+        ioctl(opened, _GET_FLAGS, flags)
+    return names + ["not to be dumped"] * bool(flags[0] & _NO_DUMP)
+
+
 def harms(
     tried: Iterable[Attack], folder: Path, before: dict, outside: Outside, survivors: set, messages: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
@@ -79,6 +94,9 @@ def harms(
                 "spoils-packages" if file.is_relative_to(settings.ROOT) else "spoils-submissions",
                 f"changed {file.name}",
             )
+    for attack in tried:
+        for file in filter(_attributes, (folder / "submitted" / attack.who).rglob("*.ipynb")):
+            yield attack.name, f"{ATTRIBUTES} {file.name}"
     limit = int(settings.table()["limits"]["disk_mb"])
     for attack in tried:
         yield from ((attack.name, harm) for harm in _shown(attack, folder, messages.get(attack.who, "")))

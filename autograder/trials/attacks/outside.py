@@ -117,11 +117,10 @@ class Outside:
             with suppress(OSError):  # folders come and go
                 files += self.scratch.glob(pattern)
         for process in self._inside:
-            with suppress(OSError):
-                for descriptor in os.scandir(f"/proc/{process}/fd"):
-                    with suppress(OSError):
-                        if os.readlink(descriptor.path).endswith(" (deleted)"):
-                            files.append(Path(descriptor.path))
+            for descriptor in Path(f"/proc/{process}/task").glob("*/fd/*"):  # a thread may have files of its own
+                with suppress(OSError):
+                    if os.readlink(descriptor).endswith(" (deleted)"):
+                        files.append(descriptor)
         for file in files:
             with suppress(OSError):
                 name = Path(os.readlink(file)).name if file.is_symlink() else file.name
@@ -133,8 +132,8 @@ class Outside:
 
 
 def is_sandbox(process: int) -> bool:
-    """Whether a process runs code of a sandbox."""
-    return b"inside.warm" in Path(f"/proc/{process}/cmdline").read_bytes()
+    """Whether a process runs code of a sandbox; one whose first thread has ended says so by the others."""
+    return any(b"inside.warm" in file.read_bytes() for file in Path(f"/proc/{process}/task").glob("*/cmdline"))
 
 
 def slowest_page(pages: list[Path]) -> tuple[float, str]:

@@ -1,6 +1,6 @@
 """Attacks that reach for what lies outside: Unix sockets, signals by ioctl, the sandbox's own processes, other gates of the kernel."""
 
-from autograder.trials.attacks.kinds import Attack
+from autograder.trials.attacks.kinds import UNIT, Attack
 
 _BY_ADDRESS = """
 import socket
@@ -67,6 +67,21 @@ if platform.machine() == "x86_64":
         open("attack-left-this-@NAME@", "w").write("x")
         os._exit(0)
 """
+# Calls of the years from 2023 on, by their numbers: a library may be too old to know their names.
+_NEWEST = """
+import ctypes, struct
+libc = ctypes.CDLL(None)
+path = b"@CLASS@/submitted/@NAME@/@UNIT@/@UNIT@.ipynb"
+def given(name, value):
+    text = ctypes.create_string_buffer(value, len(value))
+    asked = ctypes.create_string_buffer(struct.pack("=QII", ctypes.addressof(text), len(value), 0), 16)
+    libc.syscall(463, -100, path, 0, name, asked, ctypes.c_size_t(16))  # setxattrat
+entries = ((1, 6, -1), (2, 4, 65534), (4, 0, -1), (16, 4, -1), (32, 0, -1))  # another user may read it
+given(b"user.attack", b"x")
+given(b"system.posix_acl_access", struct.pack("=I", 2) + b"".join(struct.pack("=HHi", *entry) for entry in entries))
+libc.syscall(469, -100, path, (ctypes.c_uint64 * 3)(0x80), ctypes.c_size_t(24), 0)  # file_setattr: not to be dumped
+libc.syscall(452, -100, path, 0o666, 0)  # fchmodat2
+"""
 
 ATTACKS = [
     Attack("datagrams-by-address", "send datagrams to an address, without a connection", _BY_ADDRESS, solved=True),
@@ -76,4 +91,6 @@ ATTACKS = [
     Attack("signals-by-ioctl", "end a process outside by signals that ioctl has sockets send", _SIGNALS + "end(@PROCESS@)", solved=True),
     Attack("ends-its-sandbox", "end the process that watches it, and the warm one that it was forked from", _PARENTS, solved=True),
     Attack("other-gates", "fork by system calls of other architectures, which a filter may forget", _GATES, solved=True, stock=False),
+    Attack("newest-calls", "give its notebook attributes and readers by calls newer than a filter may be",
+           _NEWEST.replace("@UNIT@", UNIT), solved=True, stock=False),
 ]  # fmt: skip
