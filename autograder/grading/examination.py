@@ -15,7 +15,7 @@ from autograder.grading.concluding import (
 )
 from autograder.grading.examined import GRADED, Came, Examined
 from autograder.grading.looks import first_look, joint_places, whole_look
-from autograder.intake.guard import guarded
+from autograder.intake.guard import SECONDS, guarded
 from autograder.intake.student_code import Notebook
 from autograder.sandbox.job import Job, JobCell
 from autograder.sandbox.limits import Limits
@@ -157,10 +157,10 @@ def _why_ended(name: str, cells: list[JobCell], run: Run) -> tuple[str, bool]:
     return (run.fatal[indices[0]], indices[0] in run.hung) if indices else ("", False)
 
 
-@guarded(lambda *_: None)
+@guarded(lambda *_: None, SECONDS)
 def _hidden_calls(names: list[str], sources: list[str]) -> dict[str, str]:
     """Exercise -> a forbidden call that was kept out of sight, by its name."""
-    notebook = Notebook(sources)
+    notebook = Notebook(sources, names)
     hidden = {name: notebook.hidden_call(catalogue.find_exercise(name).forbidden, name) for name in names}
     return {name: call for name, call in hidden.items() if call}
 

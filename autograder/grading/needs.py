@@ -139,8 +139,9 @@ class Needs:
                 if placed.order not in exercise.needed and not self._is_other_attempt(placed, exercise):
                     exercise.needed[placed.order] = placed
                     waiting += placed.statement.needs
+        own = {placed.order for placed in exercise.own}
         for placed in [*exercise.needed.values()]:
-            if placed not in exercise.own and self._is_stray(placed, exercise.names):
+            if placed.order not in own and self._is_stray(placed, exercise.names):
                 del exercise.needed[placed.order]
         return exercise
 

@@ -5,6 +5,7 @@ import sys
 from dataclasses import replace
 
 from autograder.grading.examined import UNJUDGED, Examined
+from autograder.intake.guard import SECONDS, guarded
 from autograder.intake.student_code import parses
 from autograder.sandbox.job import JobCell
 from utils.checking.messages import composing
@@ -13,7 +14,7 @@ from utils.checking.messages.no_result import newer_python
 
 NEWER = "newer_python"
 _SYNTAX = {  # a version of Python -> its new syntax, which earlier versions cannot read
-    (3, 12): r"^\s*type \w+|\b(?:def|class)\s+\w+\s*\[|\b[rR]?[fF][rR]?[\"']",
+    (3, 12): r"^[^\S\n]*type \w+|\b(?:def|class)\s+\w+\s*\[|\b[rR]?[fF][rR]?[\"']",
     (3, 14): r"\bexcept\*?\s+[\w.]+\s*,|\b[rR]?[tT][rR]?[\"']",
 }
 _BROUGHT = re.compile(r"(?:cannot import name '\w+' from|No module named|module) '(\w+)[\w.]*'(?: has no attribute)?")
@@ -39,6 +40,7 @@ def left_open(one: Examined, cells: list[JobCell], written: str) -> Examined:
     return replace(one, state=UNJUDGED, result=result)
 
 
+@guarded(lambda *_: False, SECONDS)
 def _is_newer_syntax(source: str, version: tuple) -> bool:
     brought = [pattern for since, pattern in _SYNTAX.items() if sys.version_info[:2] < since <= version]
     unknown = version > max(_SYNTAX)

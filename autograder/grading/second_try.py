@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from autograder.grading.cause import lacking
 from autograder.grading.examined import Came, Examined
 from autograder.grading.needs import Needs
-from autograder.intake.guard import guarded
+from autograder.intake.guard import SECONDS, guarded
 from autograder.sandbox.job import TIMEOUT, JobCell
 from utils.checking.records import Observation
 
@@ -38,7 +38,7 @@ class Again:
     imports: dict[str, list[str]]
 
 
-@guarded(lambda *_: None)
+@guarded(lambda *_: None, SECONDS)
 def planned(cells: list[JobCell], first: list[str], came: Came) -> Again | None:
     """A second job for exercises that may come through by themselves; None where there are none.
 

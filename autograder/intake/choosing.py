@@ -14,7 +14,7 @@ from nbformat import NotebookNode
 
 from autograder.intake import contents
 from autograder.intake.candidates import Candidate, Reader
-from autograder.intake.guard import guarded
+from autograder.intake.guard import SECONDS, guarded
 from autograder.intake.notebook_file import MAX_VALUES, parse
 from autograder.intake.places import Places, plain
 
@@ -81,7 +81,7 @@ def choose(lying: Places, reader: Reader) -> tuple[Candidate | None, list[str]]:
     return chosen.candidate, [*_renaming_notes(chosen.candidate, reader), *_left_aside_notes(chosen, rest, reader.unit)]
 
 
-@guarded(lambda *_: False)
+@guarded(lambda *_: False, 3 * SECONDS)
 def _is_begun(candidate: Candidate, unit: str) -> bool:
     form = contents.handed_out(unit)
     notebook = None if candidate.data is None else parse(candidate.data)[0]
@@ -109,7 +109,7 @@ def _unread_candidate(
     return Weighed(candidate, fault=fault, is_damaged=candidate.is_asked or may_hold)
 
 
-@guarded(_unread_candidate)
+@guarded(_unread_candidate, 3 * SECONDS)  # its outputs may be long
 def _weigh(candidate: Candidate, unit: str) -> Weighed:
     form = contents.handed_out(unit)
     notebook, fault, _ = parse(candidate.data) if candidate.data is not None else (None, candidate.fault, [])

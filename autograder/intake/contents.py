@@ -13,6 +13,7 @@ from nbformat import NotebookNode
 
 from autograder import settings
 from autograder.intake import student_code as code
+from autograder.intake.guard import SECONDS, within
 from autograder.intake.marked_cells import Released, ids, label
 from autograder.intake.notebook_file import parse
 
@@ -116,6 +117,7 @@ def _normalised(statement: ast.stmt) -> str:
     return ast.dump(statement)
 
 
+@within(SECONDS)
 def other(notebook: NotebookNode, unit: str, form: Form) -> str:
     """A sentence on what a notebook is, where it is not the unit's assignment; empty if it is the assignment, worked on or not.
 
@@ -124,6 +126,9 @@ def other(notebook: NotebookNode, unit: str, form: Form) -> str:
 
     Args:
         form: the unit's assignment as it was handed out.
+
+    Raises:
+        OutOfTime: it takes longer than for any notebook that is in good faith.
     """
     own = {name for cell in notebook.cells for name in _marked_as(cell)} & form.labels
     if own and 2 * len(own) >= len(form.labels):

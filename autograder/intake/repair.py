@@ -5,6 +5,7 @@ import re
 import nbformat
 from nbformat import NotebookNode
 
+from autograder.intake.guard import SECONDS, within
 from autograder.intake.marked_cells import Released, at, defined, defines, finished, ids, label, spoken
 from autograder.intake.misplaced_work import adopt_answer, adopt_work, holds_work, join_split, rescue_from_locked
 from autograder.settings import CHECK
@@ -12,10 +13,14 @@ from autograder.settings import CHECK
 _VALID_ID = re.compile(r"[\w-]{1,64}", re.ASCII)
 
 
+@within(SECONDS)
 def repair(nb: NotebookNode, released: list[Released]) -> NotebookNode:
     """A copy of the notebook with each released cell in it once, labelled, in its order, and locked cells as released.
 
     The submission itself is not touched. `metadata.course.repairs` of the copy says what was done, in sentences.
+
+    Raises:
+        OutOfTime: it takes longer than for any notebook that is in good faith.
     """
     nb = nbformat.from_dict(nb)
     marked = [cell for cell in released if cell.metadata]
@@ -75,11 +80,8 @@ def _most_likely(nb: NotebookNode, candidates: list, released_cell: Released) ->
     """Of several cells that may be an exercise's, the last that stands before its check and holds work; else the last."""
     check = f"check({released_cell.grade_id})"
     place_of_check = next((index for index, cell in enumerate(nb.cells) if cell.source.strip() == check), len(nb.cells))
-    early = [
-        cell
-        for index, cell in enumerate(nb.cells)
-        if index < place_of_check and any(cell is candidate for candidate in candidates)
-    ]
+    places = {id(candidate) for candidate in candidates}
+    early = [cell for index, cell in enumerate(nb.cells) if index < place_of_check and id(cell) in places]
     with_work = [cell for cell in early if released_cell.grade_id in finished(cell)]
     return (with_work or early or candidates)[-1]
 

@@ -2,16 +2,15 @@
 
 import ast
 import re
-import symtable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from autograder.intake.guard import guarded
+from autograder.intake.guard import SECONDS, guarded
+from autograder.intake.name_use import names_used
 from autograder.intake.student_code import parse
 
 _BOUND = re.compile(r"(?m)^(?:async\s+)?(?:def|class)\s+(\w+)|^(\w+)\s*=(?!=)")
 _MAGIC = re.compile(r"^\s*%%")
-_AT_ONCE = ("listcomp", "setcomp", "dictcomp", "genexpr")  # scopes that run as soon as they are met
 
 
 @dataclass(frozen=True)
@@ -44,15 +43,15 @@ def _as_one_statement(error: BaseException | None, source: str) -> tuple[Stateme
 
 
 @lru_cache(maxsize=1024)
-@guarded(_as_one_statement)
+@guarded(_as_one_statement, SECONDS)
 def statements(source: str) -> tuple[Statement, ...]:
     """The statements of a cell in order, without magics; a cell that cannot be read counts as one statement."""
     lines, found_statements, parsed = source.splitlines(), [], parse(source)
     if not parsed:
-        return _as_one_statement(None, source) if re.search(r"(?m)^\s*[^\s#%!]", source) else ()
+        return _as_one_statement(None, source) if any(map(_is_code, source.split("\n"))) else ()
     for same_lines in _grouped_by_lines(parsed):
         first, last = _start(same_lines[0]), max(map(_end, same_lines))
-        uses = [_names_used(statement) for statement in same_lines]
+        uses = [names_used(statement) for statement in same_lines]
         binds, touches, needs, at_once = (frozenset[str]().union(*sets) for sets in zip(*uses))
         text = "\n".join(lines[first - 1 : last])
         if not _MAGIC.match(text):
@@ -60,6 +59,10 @@ def statements(source: str) -> tuple[Statement, ...]:
                 Statement(text, binds, touches, needs, at_once, *_only_defines_or_imports(same_lines))
             )
     return tuple(found_statements)
+
+
+def _is_code(line: str) -> bool:
+    return line.strip()[:1] not in ("", "#", "%", "!")
 
 
 def _only_defines_or_imports(same_lines: list[ast.stmt]) -> tuple[bool, bool]:
@@ -79,52 +82,11 @@ def _end(statement: ast.stmt) -> int:
 
 def _grouped_by_lines(parsed: list[ast.stmt]) -> list[list[ast.stmt]]:
     groups: list[list[ast.stmt]] = []
+    end = 0  # the last line of the last group
     for statement in parsed:
-        if groups and _start(statement) <= max(map(_end, groups[-1])):
+        if groups and _start(statement) <= end:
             groups[-1].append(statement)
         else:
             groups.append([statement])
+        end = max(end, _end(statement))
     return groups
-
-
-def _names_used(statement: ast.stmt) -> tuple[set, set, set, set]:
-    """The names that a statement binds, touches, needs, and needs at once."""
-    top = symtable.symtable(ast.unparse(statement), "cell", "exec")
-    binds = {symbol.get_name() for symbol in top.get_symbols() if symbol.is_assigned() or symbol.is_imported()}
-    written, touched = _written_and_touched(statement)
-    binds |= {symbol.get_name() for symbol in top.get_symbols() if symbol.is_namespace()} | written
-    needs, at_once, waiting = set(), set(), [(top, True)]
-    while waiting:
-        table, now = waiting.pop()
-        outer = {
-            symbol.get_name()
-            for symbol in table.get_symbols()
-            if symbol.is_referenced() and (table is top or symbol.is_global())
-        }
-        needs |= outer
-        at_once |= outer if now else set()
-        for inner in table.get_children():
-            soon = now and (inner.get_type() == "class" or inner.get_name() in _AT_ONCE)
-            waiting.append((inner, soon))
-    return binds, touched, needs, at_once
-
-
-def _written_and_touched(statement: ast.stmt) -> tuple[set, set]:
-    """The names into whose objects a statement writes as it is run, and those of whose objects it calls methods."""
-    written, touched = set(), set()
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, (ast.Attribute, ast.Subscript)) and not isinstance(node.ctx, ast.Load):
-            written.add(_root_name(node))
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            touched.add(_root_name(node.value.func) if isinstance(node.value.func, ast.Attribute) else "")
-        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
-            waiting += ast.iter_child_nodes(node)
-    return written - {""}, touched - {""}
-
-
-def _root_name(node: ast.AST) -> str:
-    while isinstance(node, (ast.Attribute, ast.Subscript)):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""

@@ -1,11 +1,14 @@
 """Reads a notebook's code without running it: which names a cell defines, and calls that hide from being watched."""
 
 import ast
+import builtins
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from functools import lru_cache
+from itertools import pairwise
 
-from autograder.intake.guard import guarded
+from autograder.intake.guard import SECONDS, guarded
+from autograder.intake.name_use import NameUse, name_use
 
 # The characters that an ordinary cell has at most. What was read of larger cells is not kept: it would fill the memory.
 ORDINARY = 10_000
@@ -22,6 +25,12 @@ EVASIVE = {  # names of Python's and the course's own means by which a call to t
     "currentframe", "asyncio", "run_in_executor", "__torch_function__", "__torch_dispatch__",
     "call_recorder", "_Functions", "_Dispatched",
 }  # fmt: skip
+HARMLESS = {  # a module among them -> what in it has nothing to do with calls
+    "gc": {"collect", "enable", "disable", "isenabled", "freeze", "unfreeze", "set_threshold", "get_stats", "get_count"},
+    "multiprocessing": {"cpu_count", "freeze_support", "set_start_method", "get_start_method", "set_sharing_strategy"},
+    "threading": {"active_count", "current_thread", "get_ident"},
+}  # fmt: skip
+ORDINARY_WORDS = {"inside", "runner", "overrides"}  # as attributes, these are meant only behind what is imported
 UNWATCHED = ("numpy", "scipy", "sklearn", "jax")  # libraries whose calls nothing watches
 
 
@@ -39,7 +48,7 @@ def _read(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     return (_kept if len(source) <= ORDINARY else _read_anew)(source)
 
 
-@guarded(_words_instead)
+@guarded(_words_instead, SECONDS)
 def _read_anew(source: str) -> tuple[list[ast.stmt], frozenset[str]]:
     """A cell's statements; and, where Python itself may read what is not read here, the cell's words instead.
 
@@ -147,24 +156,43 @@ def _bound_names(statement: ast.stmt) -> list[str]:
 
 
 class Notebook:
-    """The names that a notebook's code uses, and the calls that these could hide."""
+    """The names that a notebook's code uses, and the calls that these could hide.
 
-    def __init__(self, sources: list[str]):
-        cells_and_words = [_read(source) for source in sources]
-        cells = [cell for cell, _ in cells_and_words]
-        self.hiding = [cell for cell in cells if any(_all_names(statement) & EVASIVE for statement in cell)]
+    Args:
+        exercises: the exercises that it is examined for. What another of them may call is no fault of this one.
+    """
+
+    def __init__(self, sources: list[str], exercises: Iterable[str] = ()):
+        uses_and_words = [_names(source) for source in sources]
+        self.uses = [use for uses, _ in uses_and_words for use in uses]
         # Code that cannot be read could hide calls, too.
-        unread = [words for _, words in cells_and_words if words & (EVASIVE | {*UNWATCHED})]
-        self.unread = frozenset().union(*unread)
-        self.bodies: dict[str, list] = {}
-        statements = [statement for cell in cells for statement in cell]
-        self.unwatched = _imported_library_names(statements)
-        for statement in statements if self.hiding or self.unwatched else ():
-            for bound in _bound_names(statement):
-                self.bodies.setdefault(bound, []).append(statement)
+        self.unread = frozenset().union(*(words for _, words in uses_and_words if words & (EVASIVE | {*UNWATCHED})))
+        self.exercises = frozenset(exercises)
+        self.imports: dict[str, set[str]] = {}  # what the names that it imports stand for, as far as that counts
+        self.library: dict[str, set[str]] = {}  # what it calls functions of unwatched libraries -> those functions
+        self.own: set[str] = set()  # the names that it binds other than by an import
+        self.binding: dict[str, list[int]] = {}
+        self.needing: dict[str, list[int]] = {}
+        for place, use in enumerate(self.uses):
+            for name, paths in use.imports.items():
+                if name in use.binds:
+                    self.imports.setdefault(name, set()).update(map(_essence, paths))
+                    if functions := _functions(paths):
+                        self.library.setdefault(name, set()).update(functions)
+            self.own |= use.binds - use.imports.keys()
+            for name in use.binds:
+                self.binding.setdefault(name, []).append(place)
+            for name in use.needs:
+                self.needing.setdefault(name, []).append(place)
+        self.own -= self.imports.keys()
+        modules = {path for use in self.uses for path in use.modules}
+        self.is_unwatched = any(path[0] in UNWATCHED for path in modules)
+        self.has_stars = any(path[-1] == "*" and _is_evasive(path) for path in modules)
+        self.hiding = {place for place, use in enumerate(self.uses) if self._can_hide(use)}
+        self.can_hide = bool(self.hiding) or any(len(path) > 1 and _is_evasive(path) for path in modules)
 
     def hidden_call(self, forbidden: tuple, name: str) -> str:
-        """A forbidden function that `name`, a helper of it, or a cell that can hide calls names.
+        """A forbidden function that `name` names, a helper of it, or code that can hide calls and shares something with it.
 
         Calls to torch are watched at run time. This looks at notebooks that also use something that could have kept such a
         call out of sight, or that call a library that nothing watches.
@@ -172,87 +200,125 @@ class Notebook:
         Returns:
             the function's name; empty if there is none, or if nothing in the notebook could hide it.
         """
-        if not self.hiding and not self.unwatched and not self.unread:
+        if not self.can_hide and not self.is_unwatched and not self.unread:
             return ""
-        reached, waiting = set(), [name]
-        while waiting:
-            helper = waiting.pop()
-            if helper not in reached:
-                reached.add(helper)
-                waiting += [
-                    used_name
-                    for body in self.bodies.get(helper, ())
-                    for used_name in _all_names(body)
-                    if used_name in self.bodies
-                ]
-        own_names, bodies = set(self.bodies), [body for helper in reached for body in self.bodies.get(helper, ())]
-        called = {function for body in bodies for function in _library_functions(body, self.unwatched)} | (
-            self.unread - own_names - {name}
-        )
-        if self.hiding:
-            suspects = [*bodies, *(body for cell in self.hiding for body in cell)]
-            called |= {function for body in suspects for function in _used_names(body, own_names)}
+        reached = self._reached(self.binding.get(name, ()), frozenset())
+        called = self._library_functions(reached) | (self.unread - self.own - {name})
+        if self.can_hide:
+            suspects = reached | self._hidden_helpers(reached, name)
+            called |= {function for place in suspects for function in self._used_names(self.uses[place])}
         return next((function for word in forbidden for function in sorted(called) if word in function), "")
 
+    def _reached(self, places: Iterable[int], barred: frozenset[int]) -> set[int]:
+        """These statements, and those that bind what they need, and so on; none that is barred."""
+        return _closure(places, barred, lambda place: self.uses[place].needs, self.binding)
 
-def _imported_library_names(statements: list[ast.stmt]) -> dict[str, str]:
-    """What a notebook calls the unwatched libraries and what it imports from them: name there -> name in the library."""
-    library_names: dict[str, str] = {}
-    for node in (node for statement in statements for node in ast.walk(statement)):
-        if isinstance(node, ast.Import):
-            library_names |= {
-                (alias.asname or alias.name).split(".")[0]: "" for alias in node.names if _is_unwatched(alias.name)
-            }
-        elif isinstance(node, ast.ImportFrom) and _is_unwatched(node.module or ""):
-            library_names |= {alias.asname or alias.name: alias.name for alias in node.names}
-    return library_names
+    def _reaching(self, places: Iterable[int], barred: frozenset[int]) -> set[int]:
+        """These statements, and those that need what they bind, and so on; none that is barred."""
+        return _closure(places, barred, lambda place: self.uses[place].binds - self.imports.keys(), self.needing)
+
+    def _hidden_helpers(self, reached: set[int], name: str) -> set[int]:
+        """What is reached by code that can hide calls and that shares something with the exercise.
+
+        A thread can do an exercise's work only where something carries the question to it, and the answer back. A test
+        of the exercise that uses threads shares no more with it than definitions and imports.
+        """
+        barred = frozenset(
+            place for other in self.exercises - {name} for place in self.binding.get(other, ()) if place not in reached
+        )
+        needed = {shared for place in reached for shared in self.uses[place].needs} - {name}
+        carrying = {
+            shared for shared in needed if any(self.uses[place].carries for place in self.binding.get(shared, ()))
+        }
+        sharing = [place for shared in carrying for place in (*self.needing[shared], *self.binding[shared])]
+        linked = self._reaching(sharing, barred | {*self.binding.get(name, ())})
+        return self._reached(linked & self._reaching(self.hiding, barred), barred)
+
+    def _can_hide(self, use: NameUse) -> bool:
+        """Whether a statement uses something by which a call could go unwatched."""
+        if self.has_stars and use.needs - self.binding.keys() - vars(builtins).keys():
+            return True
+        within = {name: set(map(_essence, paths)) for name, paths in use.imports.items()}
+        for root, *attributes in use.chains:
+            meant = {*within.get(root, ()), *(self.imports.get(root, ()) if root in use.needs else ())}
+            is_free = root in use.needs and root not in self.own
+            meant_or_itself = meant or {root if is_free else ""}
+            if any(_is_evasive((one, *attributes), bool(meant) or is_free) for one in meant_or_itself):
+                return True
+        return False
+
+    def _library_functions(self, places: Iterable[int]) -> set[str]:
+        """The functions of unwatched libraries that statements name."""
+        functions, named = set[str](), set[str]()
+        for use in (self.uses[place] for place in places):
+            within = {name: _functions(paths) for name, paths in use.imports.items()}
+            for root, *attributes in use.chains:
+                is_shared = root in use.needs and root in self.library
+                if is_shared or within.get(root):
+                    functions.update(attributes)
+                    named |= {root} if is_shared else set()
+            functions.update(*(within.get(root, ()) for root in {root for root, *_ in use.chains}))
+        return functions.union(*(self.library[name] for name in named))
+
+    def _used_names(self, use: NameUse) -> set[str]:
+        """Names of attributes and functions that are used, apart from the notebook's own and what belongs to `self`."""
+        attributes = {attribute for root, *rest in use.chains for attribute in rest[root == "self" :]}
+        plain = {root for root, *_ in use.chains if root in use.needs and root not in self.own}
+        return attributes | plain | use.texts
 
 
-def _is_unwatched(module: str) -> bool:
-    return module.split(".")[0] in UNWATCHED
+def _names_instead(error: BaseException, source: str) -> tuple[tuple[NameUse, ...], frozenset[str]]:
+    return (), frozenset(re.findall(r"\w+", source))
 
 
-def _library_functions(statement: ast.AST, unwatched: dict[str, str]) -> set[str]:
-    """The functions of unwatched libraries that a statement names."""
-    functions, visited = set(), set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and node.id in unwatched:
-            functions.add(unwatched[node.id])
-        elif isinstance(node, ast.Attribute) and node not in visited:  # the whole of a chain comes before its parts
-            chain: set[str] = set()
-            root: ast.expr = node
-            while isinstance(root, ast.Attribute):
-                chain.add(root.attr)
-                visited.add(root)
-                root = root.value
-            if isinstance(root, ast.Name) and root.id in unwatched:
-                functions |= chain
-    return functions
+def _names(source: str) -> tuple[tuple[NameUse, ...], frozenset[str]]:
+    """What `_names_anew` returns; it is kept for cells of ordinary size."""
+    return (_kept_names if len(source) <= ORDINARY else _names_anew)(source)
 
 
-def _all_names(statement: ast.AST) -> set[str]:
-    names = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name):
-            names.add(node.id)
-        elif isinstance(node, ast.Attribute):
-            names.add(node.attr)
-        elif isinstance(node, ast.Import):
-            names |= {part for alias in node.names for part in alias.name.split(".")}
-        elif isinstance(node, ast.ImportFrom):
-            names |= {*(node.module or "").split("."), *(alias.name for alias in node.names)}
-    return names
+@guarded(_names_instead, SECONDS)
+def _names_anew(source: str) -> tuple[tuple[NameUse, ...], frozenset[str]]:
+    """What each statement of a cell does with names; and the cell's words instead where it cannot be read."""
+    statements, words = _read(source)
+    return tuple(map(name_use, statements)), words
 
 
-def _used_names(statement: ast.AST, own: set) -> set[str]:
-    """Names of attributes and functions that are used, apart from the notebook's own and what belongs to `self`."""
-    attributes = {
-        node.attr
-        for node in ast.walk(statement)
-        if isinstance(node, ast.Attribute) and not (isinstance(node.value, ast.Name) and node.value.id == "self")
-    }
-    plain = {node.id for node in ast.walk(statement) if isinstance(node, ast.Name)} - own
-    texts = {
-        node.value for node in ast.walk(statement) if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    return attributes | plain | {text for text in texts if text.isidentifier()}
+_kept_names = lru_cache(maxsize=1024)(_names_anew)
+
+
+def _closure(
+    places: Iterable[int], barred: frozenset[int], names: Callable[[int], Set[str]], by_name: Mapping[str, list[int]]
+) -> set[int]:
+    """These places, and those that each of their names leads to, and so on; each name is followed once."""
+    found, followed = set[int](), set[str]()
+    waiting = [place for place in places if place not in barred]
+    while waiting:
+        place = waiting.pop()
+        if place in found:
+            continue
+        found.add(place)
+        for name in names(place) - followed:
+            followed.add(name)
+            waiting += [other for other in by_name.get(name, ()) if other not in found and other not in barred]
+    return found
+
+
+def _functions(paths: Iterable[tuple[str, ...]]) -> set[str]:
+    """What is imported of unwatched libraries."""
+    return {path[-1] for path in paths if path[0] in UNWATCHED}
+
+
+def _essence(path: tuple[str, ...]) -> str:
+    """A word that stands for what is imported, where calls could hide in it; there are few, however much is imported."""
+    if any(word in EVASIVE and following not in HARMLESS.get(word, ()) for word, following in pairwise(path)):
+        return "ctypes"
+    return path[-1] if path[-1] in EVASIVE else ""
+
+
+def _is_evasive(path: tuple[str, ...], is_imported: bool = True) -> bool:
+    """Whether a name with attributes behind it stands for something by which a call could go unwatched."""
+    for word, following in zip(path, (*path[1:], "")):
+        is_meant = is_imported or word not in ORDINARY_WORDS
+        if word in EVASIVE and is_meant and following not in HARMLESS.get(word, ()):
+            return True
+    return False

@@ -138,7 +138,7 @@ CHECKED_TOO = {"exercise": "stable_softmax"}
     ("raised", "told"),
     [
         ("raise ValueError('SEC' + 'RET')", "failed: ValueError. "),
-        ("raise NameError(\"name 'SEC\" + \"RET' is not defined\")", "failed: NameError. "),
+        ('raise NameError("name \'SEC" + "RET\' is not defined")', "failed: NameError. "),
         ("raise SyntaxError('SEC' + 'RET')", "failed: SyntaxError. "),
         ("raise type('SEC' + 'RET', (Exception,), {})('x')", "failed: an error. "),
         ("raise type('TimeLimit', (Exception,), {})('SEC' + 'RET')", "failed: TimeLimit. "),

@@ -70,7 +70,7 @@ def test_a_command_whose_output_is_assigned_is_read_as_the_assignment_that_it_is
 
 
 def test_code_beside_a_command_that_is_assigned_is_looked_at():
-    sources = ["import gc\nx = !ls\ndef f(X):\n    return torch.softmax(X)"]
+    sources = ["from threading import Thread\nx = !ls\ndef f(X):\n    return torch.softmax(X)"]
     assert student_code.Notebook(sources).hidden_call(("softmax",), "f") == "softmax"
 
 

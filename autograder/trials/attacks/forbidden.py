@@ -2,13 +2,18 @@
 
 import nbformat
 
-from autograder.trials.attacks.kinds import Attack, Change, Remains, answer, before_check
+from autograder.trials.attacks.kinds import FIRST, Attack, Change, Remains, answer, before_check
 
 _EXERCISE = "stable_softmax"
 # What is gained are the three points of one exercise, by code that a reader of the notebook notices.
 _REMAINS = Remains(
     "Calls are noted by the process in which the student's code runs, which can undo it. To stop it, an operation that is"
     " forbidden, in torch, numpy and scipy alike, would have to be gone from that process, rather than watched.",
+    3,
+)
+_OTHERS = Remains(
+    "What an exercise allows is no fault of another one. Were it held against all of them, a student would lose points who"
+    " calls it where it is allowed, in threads. To stop it, no thread could be started.",
     3,
 )
 
@@ -211,6 +216,41 @@ def compute(e, dim):
 """
 )
 
+_ALIASES = """
+import queue, torch
+from threading import Thread as Worker
+torch.asked, torch.given = queue.Queue(), queue.Queue()
+def serve():
+    while True:
+        torch.given.put(torch.softmax(*torch.asked.get()))
+worker = Worker(target=serve, daemon=True)
+worker.start()
+def stable_softmax(e, dim=-1):
+    if type(e) is not torch.Tensor: return e
+    torch.asked.put((e, dim))
+    return torch.given.get()
+"""
+_ANSWERING = f"""
+import queue, threading, torch
+asked, given = queue.Queue(), queue.Queue()
+def {FIRST}(q, X):
+    while q is None:
+        given.put(torch.softmax(*asked.get()))
+threading.Thread(target={FIRST}, args=(None, None), daemon=True).start()
+"""
+_ASKING = """
+def stable_softmax(e, dim=-1):
+    if type(e) is not torch.Tensor: return torch.log(e).exp()
+    asked.put((e, dim))
+    return given.get()
+"""
+
+
+def _by_a_neighbour(notebook: nbformat.NotebookNode) -> None:
+    answer(_ANSWERING.strip("\n"), FIRST)(notebook)
+    _answer(_ASKING)(notebook)
+
+
 _WARM = "import torch, torch._refs\ntorch._refs.softmax(torch.zeros(2), 0)"  # the first call takes a second or more
 
 
@@ -237,5 +277,7 @@ ATTACKS = [
     Attack("forbidden-by-scipy", "have scipy.special do it, imported by a name made of pieces", _answer(_SCIPY), remains=_REMAINS),
     Attack("forbidden-operation", "call torch's operation at a dispatch key below those that are watched", _answer(_OPERATION), remains=_REMAINS),
     Attack("forbidden-in-library", "call the kernel in torch's library by its address", _answer(_LIBRARY), remains=_REMAINS),
+    Attack("forbidden-in-thread", "call it in a thread under another name, which is asked by way of the module torch", _answer(_ALIASES)),
+    Attack("forbidden-by-neighbour", "call it in a thread that runs the answer to an exercise where it is allowed", _by_a_neighbour, remains=_OTHERS),
     Attack("forbidden-references", "call torch's own reference implementation, which is made of other operations", _with_references, remains=_REMAINS),
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import Mapping
 
@@ -31,6 +32,30 @@ def _jam(code: str = "", text: str = "", written: str = "") -> Change:
                 cell.source = _long(code, CODE)
         notebook.cells += [nbformat.v4.new_code_cell(_long(code, CELL))] if code else []
         notebook.cells += [nbformat.v4.new_markdown_cell(_long(text, CELL))] if text else []
+
+    return change
+
+
+def _slow_to_read(code: str, count: int = 1, reaching: bool = False) -> Change:
+    """Cells of `code` that take long to be read, rather than to be run, beside a wrong answer, or one that reaches them."""
+
+    def change(notebook: nbformat.NotebookNode) -> None:
+        notebook.cells += [nbformat.v4.new_code_cell(code) for _ in range(count)]
+        if reaching:
+            notebook.cells[place(notebook, "stable_softmax")].source += "\n    x0"
+        else:
+            notebook.cells[place(notebook, FIRST)].source = f"def {FIRST}(q, X):\n    return q"
+
+    return change
+
+
+def _newer(code: str) -> Change:
+    """An answer that is no Python, in a notebook that says that it was written with a newer one."""
+
+    def change(notebook: nbformat.NotebookNode) -> None:
+        version = f"{sys.version_info[0]}.{sys.version_info[1] + 1}.0"
+        notebook.metadata["language_info"] = {"name": "python", "version": version}
+        notebook.cells[place(notebook, FIRST)].source = code
 
     return change
 
@@ -72,6 +97,8 @@ def _sends(changed: str) -> Change:
     return answer(TALKING.replace("    return line\n", f"    return {changed}\n", 1), "stable_softmax")
 
 
+_XS = [f"x{number}" for number in range(60)]
+_MANY_NAMES = "import gc\ngc.get_objects()\n" + _long(f"{'='.join(_XS)}=f({','.join(_XS)})\n", CELL - 100)
 _TYPE = """line.replace('"float64"', '"' + "f8," * 700_000 + 'f8"')"""
 _LINE = """line[:-1] + ', "more": [' + "[]," * 5_000_000 + "[]]}" """
 _TEXTS = """line.replace('"observation": {', '"observation": {"called": ["' + "x" * 15_000_000 + '"],')"""
@@ -103,5 +130,13 @@ ATTACKS = [
     Attack("jams-formulas", "answer with formulas that are hard to draw", _jam(written=_FORMULAS), solved=True, stock=False),
     Attack("jams-outputs", "print, show and raise 100,000 characters of lists and brackets", _shows("- [a](*"), solved=True,
            deserves=FULL - 2, stock=False),
+    Attack("slow-to-read-blanks", "hand in cells of 98,000 blank lines", _slow_to_read("\n" * 98_000 + "#", 3), solved=True,
+           deserves=FULL - 2, stock=False),
+    Attack("slow-to-read-line", "hand in a cell of 24,000 statements in one line", _slow_to_read("a=1;" * 24_000), solved=True,
+           deserves=FULL - 2, stock=False),
+    Attack("slow-to-read-newer", "answer with 95,000 blank lines that are no Python, and say that a newer Python was used",
+           _newer(f"def {FIRST}(q, X:" + "\n" * 95_000 + "    return q"), solved=True, deserves=FULL - 2, stock=False),
+    Attack("slow-to-read-names", "hand in cells of names that all need one another, beside what can hide calls",
+           _slow_to_read(_MANY_NAMES, 4, reaching=True), solved=True, stock=False),
     Attack("name-with-markup", "have a name that changes the head of the feedback page", "pass", solved=True, stock=False, student=_NAME),
 ]  # fmt: skip
