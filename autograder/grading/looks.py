@@ -22,9 +22,8 @@ from utils.checking.records import DrawnCase, FrozenCase, FrozenExercise, Observ
 
 _WORDS = ("property", "condition", "once")  # what does not change what is expected of a case
 _FIELDS = [field.name for field in fields(DrawnCase) if field.name not in _WORDS]
-_COMPUTING = (
-    threading.RLock()
-)  # all threads of a worker share torch's settings, which are set aside while references run
+# All threads of a worker share torch's settings, which are set aside while references run.
+_COMPUTING = threading.RLock()
 
 
 class Look:
