@@ -1,6 +1,6 @@
 """Joins cases for a first look at an answer: other ways to pass numbers are tried on cases that have other numbers anyway.
 
-It was measured which wrong answers then pass that all cases catch: none, of all answers of the banks, on three draws. Two things
+It was measured which wrong answers then pass that all cases catch: none, of all answers of the banks, on four draws. Two things
 were tried and hid some: large and tiny numbers on cases that examine sizes, and a single draw where no gradients are compared.
 """
 

@@ -141,7 +141,7 @@ _REMAINS = Remains(
 
 _WAITING = Remains(
     "All cases of the exercise under way wait in the socket, and a part of the exercise on whose cases nothing forbidden is seen"
-    " keeps its points. To stop it, each case would have to be sent once the one before is answered; that was tried, and grading"
+    " keeps its points. To stop it, each case would have to be sent once the one before is answered; that was tried, and a job"
     " took a sixth longer.",
     FULL - 2,
 )
