@@ -27,12 +27,14 @@ class Remains:
         score: the most that it gets; None for what it deserves.
         harm: what it does, in the words of the table; it may do less.
         levels: the sandbox levels at which it remains; none for all of them.
+        always: whether it gets this in each run; if not, numbers that are drawn, or the moment, can be against it.
     """
 
     why: str
     score: float | None = None
     harm: tuple[str, ...] = ()
     levels: tuple[str, ...] = ()
+    always: bool = True
 
     def at(self, level: str) -> bool:
         return not self.levels or level in self.levels

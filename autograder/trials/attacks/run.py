@@ -264,7 +264,8 @@ def faults(levels: dict[str, TriedClass]) -> list[str]:
             lines.append(f"others waited {graded.slowest[0]:.0f} s for the page of {graded.slowest[1]} at {level}")
     for attack in ATTACKS:
         outcomes = [graded.tried[attack.name] for graded in levels.values() if attack.name in graded.tried]
-        if attack.remains and outcomes and not any(outcome.exceeds(attack) for outcome in outcomes):
+        expected = attack.remains and attack.remains.always
+        if expected and outcomes and not any(outcome.exceeds(attack) for outcome in outcomes):
             lines.append(f"{attack.name} is stopped now: it remains no longer")
     return lines
 
