@@ -1,12 +1,13 @@
 """The process that jobs are forked from may end at any time: it is started again, and nobody loses anything by it."""
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
 import pytest
@@ -154,26 +155,64 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else_is(t
     assert (tmp_path / "elsewhere" / ".lock").exists()
 
 
-def test_seeds_of_cases_lie_in_no_file(tmp_path, monkeypatch):
-    written = []
+class _Pool:
+    """Does at once what it is given; `deaths` are the numbers of the tasks with which, or before which, its worker dies."""
 
-    class Pool:
-        def submit(self, work, *arguments):
-            future = Future()
-            if arguments:
-                file = Path(arguments[0])
-                written.append((file.read_text(), arguments[1]))
-                file.write_text("{}")
-            future.set_result(True)
-            return future
+    def __init__(self, given: list, deaths: dict[int, str]):
+        self.given, self.deaths = given, deaths
 
-    @contextmanager
-    def lent(width):
-        yield Pool()
+    def submit(self, work, file, seed):
+        when = self.deaths.pop(len(self.given), "")
+        if when == "before":
+            raise BrokenProcessPool
+        self.given.append((Path(file).read_text(), seed))
+        future = Future()
+        if when == "with":
+            future.set_exception(BrokenProcessPool())
+        else:
+            Path(file).write_text(json.dumps({"of": seed}))
+            future.set_result(None)
+        return future
 
-    monkeypatch.setattr(local, "_lent", lent)
+
+def _graded_in_pools(tmp_path, monkeypatch, tasks, workers, deaths):
+    given: list = []
+    monkeypatch.setattr(local, "_lent", lambda: _Pool(given, deaths))
+    monkeypatch.setattr(local, "_take_back", lambda pool: None)
+    monkeypatch.setattr(local, "given_up", lambda task: {"given up": task["seed"]})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    return list(local.grade_all(tasks, workers, 3)), given
+
+
+def test_seeds_of_cases_lie_in_no_file(tmp_path, monkeypatch):
     tasks = [{"student": f"s{number}", "seed": f"secret-{number}"} for number in range(3)]
-    assert list(local.grade_all(tasks, 2, 3)) == [{}] * 3
-    assert sorted(seed for _, seed in written) == ["secret-0", "secret-1", "secret-2"]
-    assert not any("secret" in text for text, _ in written) and not list(tmp_path.iterdir())
+    graded, given = _graded_in_pools(tmp_path, monkeypatch, tasks, 2, {})
+    assert len(graded) == 3
+    assert sorted(seed for _, seed in given) == ["secret-0", "secret-1", "secret-2"]
+    assert not any("secret" in text for text, _ in given) and not list(tmp_path.iterdir())
+
+
+def test_a_worker_that_dies_while_it_has_nothing_to_do_costs_nobody_anything(tmp_path, monkeypatch):
+    tasks = [{"student": f"s{number}", "seed": str(number)} for number in range(5)]
+    graded, _ = _graded_in_pools(tmp_path, monkeypatch, tasks, 2, {0: "before", 3: "before"})
+    assert sorted(outcome["of"] for outcome in graded) == ["0", "1", "2", "3", "4"]
+
+
+def test_a_worker_that_dies_with_a_task_does_it_again_alone(tmp_path, monkeypatch):
+    tasks = [{"student": f"s{number}", "seed": "all of one draw"} for number in range(6)]
+    graded, given = _graded_in_pools(tmp_path, monkeypatch, tasks, 1, {2: "with"})
+    assert graded == [{"of": "all of one draw"}] * 6
+    students = [json.loads(text)["student"] for text, _ in given]
+    assert students == ["s0", "s1", "s2", "s3", "s2", "s3", "s4", "s5"]
+
+
+def test_each_worker_has_draws_of_its_own_as_long_as_there_are_enough(tmp_path, monkeypatch):
+    tasks = [{"student": f"{draw}{number}", "seed": draw} for number in range(6) for draw in "abcd"]
+    pools: list[list] = []
+    monkeypatch.setattr(local, "_lent", lambda: pools.append([]) or _Pool(pools[-1], {}))
+    monkeypatch.setattr(local, "_take_back", lambda pool: None)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert len(list(local.grade_all(tasks, 2, 3))) == 24
+    draws = [[seed for _, seed in given] for given in pools]
+    assert [sorted(set(seeds)) for seeds in draws] == [["a", "c"], ["b", "d"]]
+    assert all(seeds == sorted(seeds) for seeds in draws), "one draw after another"
