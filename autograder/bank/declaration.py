@@ -143,7 +143,7 @@ class Exercise:
     def max_points(self) -> int:
         return sum(self.points.values())
 
-    @property
+    @cached_property
     def signature(self) -> inspect.Signature:
         """The signature of the function, or of the module's forward without self."""
         return _without_self(self.reference.forward) if self.is_module else inspect.signature(self.reference)

@@ -16,7 +16,8 @@ _DEFAULTS = {field.name: field.default for field in fields(DrawnCase)}
 _SAME = _DEFAULTS.keys() - {*WAYS, "inputs", "weights", "property", "condition", "once", "gradient", "bounds"}
 # what a case has by default where its numbers are neither large nor small on purpose
 _ORDINARY = ("extreme", "coarse", "single", "elsewhere", "raises", "rows", "starts")
-_CARRYING = ("", ConditionName.BATCHES)  # the conditions of cases that may carry others
+# the conditions of cases that may carry others: what a layout, a type or a mode does wrong shows on their numbers, too
+_CARRYING = ("", ConditionName.BATCHES, ConditionName.SCALE, ConditionName.SPREAD, ConditionName.ZERO)
 _DECLARED = ("", ConditionName.EDGE)  # the conditions of cases that their author declared
 
 

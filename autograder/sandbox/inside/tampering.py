@@ -2,11 +2,12 @@
 
 import builtins
 import sys
-from operator import is_
+from operator import attrgetter, is_
 from types import CodeType, ModuleType
 
 _OWN = (__name__, f"{__package__}.runner")
 _WATCHED = tuple(module for name, module in sys.modules.items() if name.startswith("utils.checking.") or name in _OWN)
+_CODE_OF = attrgetter("__code__")
 _NOTED = ("__slotnames__", "__warningregistry__")  # what Python itself adds to a class or a module
 
 
@@ -34,14 +35,15 @@ class _Held:
     def __init__(self, owner: type | ModuleType):
         self.owner, self.namespace = owner, vars(owner)
         self.values = dict(self.namespace)
-        codes = [(value, _code(value)) for value in self.values.values()]
-        self.codes = [(value, code) for value, code in codes if code is not None]
+        functions = [getattr(value, "__func__", value) for value in self.values.values()]
+        self.functions = [function for function in functions if _code(function) is not None]
+        self.codes = list(map(_code, self.functions))
 
     def is_unchanged(self) -> bool:
         namespace, values = self.namespace, self.values
         if not all(map(is_, map(namespace.get, values), values.values())):
             return False
-        if any(_code(value) is not code for value, code in self.codes):
+        if not all(map(is_, map(_CODE_OF, self.functions), self.codes)):
             return False
         return namespace.keys() == values.keys() or not any(map(self._matters, namespace.keys() - values.keys()))
 
