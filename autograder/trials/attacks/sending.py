@@ -140,7 +140,7 @@ _REMAINS = Remains(
 )
 
 _WAITING = Remains(
-    "Cases of the exercise under way wait in the socket, all but the first 8 kB, and a part of the exercise on whose cases nothing"
+    "Cases of the exercise under way wait in the socket, all but the first 4 kB, and a part of the exercise on whose cases nothing"
     " forbidden is seen keeps its points. How many cases can be read in time depends on the draw: in some runs no part is whole."
     " To stop it, each case would have to be sent once the one before is answered; that was tried, and a job took a sixth longer.",
     FULL - 2,
