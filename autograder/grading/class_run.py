@@ -142,7 +142,6 @@ def graded(
     here = not options.scheduler
     times = {submission.student: submission.handed_in.text for submission in todo}
     tasks = [task(submission, released, plain, options.device, level, options.accept_weak, here) for submission in todo]
-    tasks.sort(key=lambda task: task["seed"])  # a worker then computes what is expected for few draws
     outcomes = grade_all(tasks, options.workers, options.scheduler)
     shown = {"desc": f"grading {unit}", "unit": "submission", "leave": False, "disable": not tasks}
     outcome: Outcome

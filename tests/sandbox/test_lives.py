@@ -155,7 +155,7 @@ def test_what_a_killed_process_left_is_removed_by_the_next_and_nothing_else_is(t
     assert (tmp_path / "elsewhere" / ".lock").exists()
 
 
-class _Pool:
+class _InstantPool:
     """Does at once what it is given; `deaths` are the numbers of the tasks with which, or before which, its worker dies."""
 
     def __init__(self, given: list, deaths: dict[int, str]):
@@ -177,7 +177,7 @@ class _Pool:
 
 def _graded_in_pools(tmp_path, monkeypatch, tasks, workers, deaths):
     given: list = []
-    monkeypatch.setattr(local, "_lent", lambda: _Pool(given, deaths))
+    monkeypatch.setattr(local, "_lent", lambda: _InstantPool(given, deaths))
     monkeypatch.setattr(local, "_take_back", lambda pool: None)
     monkeypatch.setattr(local, "given_up", lambda task: {"given up": task["seed"]})
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
@@ -209,7 +209,7 @@ def test_a_worker_that_dies_with_a_task_does_it_again_alone(tmp_path, monkeypatc
 def test_each_worker_has_draws_of_its_own_as_long_as_there_are_enough(tmp_path, monkeypatch):
     tasks = [{"student": f"{draw}{number}", "seed": draw} for number in range(6) for draw in "abcd"]
     pools: list[list] = []
-    monkeypatch.setattr(local, "_lent", lambda: pools.append([]) or _Pool(pools[-1], {}))
+    monkeypatch.setattr(local, "_lent", lambda: pools.append([]) or _InstantPool(pools[-1], {}))
     monkeypatch.setattr(local, "_take_back", lambda pool: None)
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert len(list(local.grade_all(tasks, 2, 3))) == 24

@@ -26,7 +26,8 @@ def grade_all(tasks: list[Task], address: str, tries: int) -> Iterator[Outcome]:
     """
     client = _connect(address)
     with client:
-        waiting, absent = collections.deque(tasks), 0.0
+        # one draw after another: what is expected of a draw is computed by each worker that meets it
+        waiting, absent = collections.deque(sorted(tasks, key=lambda task: task["seed"])), 0.0
         running: dict[Future, Task] = {}
         while waiting or running:
             cores = _cores(client)

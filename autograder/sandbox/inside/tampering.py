@@ -37,7 +37,7 @@ class _Held:
         self.values = dict(self.namespace)
         functions = [getattr(value, "__func__", value) for value in self.values.values()]
         self.functions = [function for function in functions if _code(function) is not None]
-        self.codes = list(map(_code, self.functions))
+        self.codes = list(map(_CODE_OF, self.functions))
 
     def is_unchanged(self) -> bool:
         namespace, values = self.namespace, self.values
