@@ -129,8 +129,10 @@ class _Looks:
         self.right.discard(name)
         if any(map(is_late, observations)):
             return []
-        failing = failing_places(first_look(name, self.seed), observations)
-        if not failing and name not in self.hidden:
+        first = first_look(name, self.seed)
+        failing = failing_places(first, observations)
+        is_right = all(first.is_within_rounding(place, observations[place]) for place in failing)
+        if is_right and name not in self.hidden:
             self.right.add(name)
             return []
         self.failed[name] = {place: observations[place] for place in failing}

@@ -56,6 +56,10 @@ class Look:
             return True
         return self.cases[place].single and passes(self.bare, self.expected[place], observation)
 
+    def is_within_rounding(self, place: int, observation: Observation) -> bool:
+        """Whether an observation is right with the room that rounding needs, which is measured here at the latest."""
+        return passes(self.bare, self._allowing(self.cases[place]), observation)
+
     @cached_property
     def mistakes(self) -> list[dict]:
         """For each case, the results of misconceptions, as far as they were needed."""
@@ -64,14 +68,12 @@ class Look:
     @cached_property
     def nearly_expected(self) -> list[FrozenCase]:
         """The cases with the reference's observations; where each number counts by its own size, all to within half of it."""
-        with _COMPUTING:
-            return [_in_halves(self._observed(case)) if case.single else self._observed(case) for case in self.cases]
+        return [_in_halves(self._observed(case)) if case.single else self._observed(case) for case in self.cases]
 
     @cached_property
     def expected(self) -> list[FrozenCase]:
         """The cases with the reference's observations, with the sizes of numbers as far as rounding moves them."""
-        with _COMPUTING:
-            return [self._measured(case) if case.single else self._observed(case) for case in self.cases]
+        return [self._measured(case) for case in self.cases]
 
     def _observed(self, case: DrawnCase) -> FrozenCase:
         return self._once("observed", case, lambda: expect(self.exercise, case))
@@ -79,17 +81,22 @@ class Look:
     def _measured(self, case: DrawnCase) -> FrozenCase:
         return self._once("measured", case, lambda: measure_in_units(self.exercise, self._observed(case)))
 
+    def _allowing(self, case: DrawnCase) -> FrozenCase:
+        return self._once("allowing", case, lambda: allow_for_rounding(self.exercise, self._measured(case)))
+
     def _once(self, what: str, case: DrawnCase, compute: Callable[[], FrozenCase]) -> FrozenCase:
-        """What was computed for the same numbers before, or else is now."""
+        """What was computed for the same numbers before, or else is now, in the words of this case."""
         key = (what, *_numbers_and_ways(case))
-        if key not in self.known:
-            self.known[key] = compute()
-        return replace(self.known[key], case=case)
+        with _COMPUTING:
+            if key not in self.known:
+                self.known[key] = compute()
+        known = self.known[key]
+        return replace(known, case=replace(known.case, **{word: getattr(case, word) for word in _WORDS}))
 
     @cached_property
     def lenient(self) -> list[FrozenCase]:
         """What is expected, with room for rounding; measured only where something failed."""
-        return [allow_for_rounding(self.exercise, case) for case in self.expected]
+        return [self._allowing(case) for case in self.cases]
 
     @cached_property
     def right(self) -> Result:
