@@ -77,7 +77,7 @@ def beginning(assignment: nbformat.NotebookNode) -> list[Released]:
 
 
 def label(cell: NotebookNode) -> str | None:
-    marks = cell.metadata.get("nbgrader")
+    marks = cell["metadata"].get("nbgrader")
     return marks.get("grade_id") if isinstance(marks, dict) else None
 
 
@@ -113,7 +113,7 @@ def finished(cell: NotebookNode) -> frozenset:
 
 
 def is_locked(cell: NotebookNode) -> bool:
-    marks = cell.metadata.get("nbgrader")
+    marks = cell["metadata"].get("nbgrader")
     return isinstance(marks, dict) and bool(marks.get("locked"))
 
 
