@@ -55,11 +55,7 @@ def conclude_both_looks(
         failed: what was observed at the first look, by the place of the case.
         joint: the places of joint cases.
     """
-    part = look.among([*failed])
-    _, verdicts = _judged(part.exercise, part.lenient, [*failed.values()], reveal)
-    wrong = [place for place, verdict in zip(failed, verdicts) if not verdict.passed]
-    if not wrong:
-        return judged
+    wrong = [place for place, observation in failed.items() if not look.is_within_rounding(place, observation)]
     observations = [failed[place] if place in joint else replace(failed[place], unstable=True) for place in wrong]
     part = look.among(wrong)
     frozen, verdicts = _judged(part.exercise, part.lenient, observations, reveal)

@@ -24,7 +24,7 @@ WRONG = {
     "unfinished": "def attention_scores(q, X):\n    raise NotImplementedError",
     "not there": "x = 1",
 }
-# In single precision its results lie as far from the reference's as right ones may: steep scores cancel.
+# Steep scores cancel: in single precision its results are right only with the room that rounding needs.
 IN_TILES = """
 import torch
 
